@@ -1,0 +1,35 @@
+/**
+ * Faults: the platform failed and nothing is known of the program.
+ *
+ * A fault is never a verdict and never a number. It is an exception of this one type where it happens, and data
+ * (`reward: null` with its code) in the answer. What a *program* does wrong is a verdict, never a `Fault`.
+ */
+export type FaultCode =
+  | "no_capacity"
+  | "worker_lost"
+  | "supervisor_protocol"
+  | "isolation_failed"
+  | "starved"
+  | "deadline_exceeded"
+  | "sandbox_unavailable"
+  | "store_unavailable"
+  | "invalid_task"
+  | "misconfigured"
+  | "cancelled";
+
+export class Fault extends Error {
+  readonly code: FaultCode;
+  /** Whether the same sample, sent again, may be graded. */
+  readonly retryable: boolean;
+
+  constructor(
+    code: FaultCode,
+    detail: string,
+    options: { readonly retryable?: boolean; readonly cause?: unknown } = {},
+  ) {
+    super(detail, { cause: options.cause });
+    this.name = "Fault";
+    this.code = code;
+    this.retryable = options.retryable ?? (code !== "invalid_task" && code !== "misconfigured");
+  }
+}

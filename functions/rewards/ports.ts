@@ -1,0 +1,105 @@
+/**
+ * What grading a batch needs from the outside: workers that run programs, and a clock.
+ *
+ * The types describe one direction only: `rewards/` uses them, adapters implement them. Nothing here knows HTTP,
+ * E2B, AWS or the supervisor's wire format.
+ */
+
+/** Limits of one test case. All are hard: a program over one of them gets that limit's verdict. */
+export interface Limits {
+  /** Time from the moment the program is ready, without the time it waited for a CPU. */
+  readonly timeMs: number;
+  /** Resident memory of all its processes together. */
+  readonly memoryMib: number;
+  /** Bytes on standard output. */
+  readonly outputBytes: number;
+}
+
+/** One program and the inputs to run it on. Each input is one case, named by its index. */
+export interface ProgramJob {
+  readonly id: string;
+  readonly source: string;
+  readonly inputs: readonly string[];
+  readonly limits: Limits;
+}
+
+/** What one worker is asked to do in one request. */
+export interface Chunk {
+  /** New for every attempt; a worker refuses one that it has seen. */
+  readonly chunkId: string;
+  /** Time left, counted from the moment the worker reads the request. */
+  readonly deadlineMs: number;
+  readonly programs: readonly ProgramJob[];
+}
+
+/** How a case that ran came to its end. `starved` and `isolation_failed` say nothing of the program. */
+export type CaseEnd =
+  | { readonly kind: "exited"; readonly exitCode: number }
+  | { readonly kind: "signaled"; readonly signal: string }
+  | { readonly kind: "time_limit" }
+  | { readonly kind: "memory_limit" }
+  | { readonly kind: "output_limit" }
+  | { readonly kind: "starved"; readonly detail: string }
+  | { readonly kind: "isolation_failed"; readonly detail: string };
+
+/** What a case left behind. */
+export interface CaseOutcome {
+  readonly end: CaseEnd;
+  /** Standard output up to `outputBytes`; null when it is not valid UTF-8. */
+  readonly stdout: string | null;
+  /** The last bytes of standard error, undecodable ones escaped. */
+  readonly stderrTail: string;
+  readonly wallMs: number;
+  readonly cpuMs: number;
+  readonly peakRssKib: number;
+}
+
+/** Why a chunk's stream ended. Only after `completed` has every case an end. */
+export type ChunkEnd = "completed" | "deadline" | "cancelled" | "superseded";
+
+/** What a worker tells while it works on a chunk. The last event of a whole stream is `summary`. */
+export type WorkerEvent =
+  | { readonly kind: "case_started"; readonly programId: string; readonly caseIndex: number }
+  | {
+      readonly kind: "case_ended";
+      readonly programId: string;
+      readonly caseIndex: number;
+      readonly outcome: CaseOutcome;
+    }
+  /** Judged once per program, before any of its code runs; its other cases never start. */
+  | { readonly kind: "syntax_error"; readonly programId: string; readonly detail: string }
+  | { readonly kind: "beat" }
+  | { readonly kind: "summary"; readonly end: ChunkEnd };
+
+/**
+ * The exclusive right to a worker.
+ *
+ * `execute` yields the worker's events; it throws a `Fault` when the worker is lost or breaks the protocol, and ends
+ * with a `summary` otherwise. Aborting `signal` stops the programs. Chunks may overlap on one lease.
+ */
+export interface WorkerLease {
+  readonly workerId: string;
+  execute(chunk: Chunk, signal: AbortSignal): AsyncIterable<WorkerEvent>;
+  /** Gives the worker back; a `broken` one is drained and never used again. Never throws. */
+  release(condition: "healthy" | "broken"): Promise<void>;
+}
+
+/** Where leases come from. */
+export interface WorkerSource {
+  /**
+   * Waits for a free worker.
+   *
+   * Resolves to null when `signal` is aborted or the deadline passes first (`no_capacity`); throws a `Fault` when
+   * none can be had at all (`misconfigured`, `sandbox_unavailable`, `store_unavailable`, `isolation_failed`).
+   */
+  acquire(options: {
+    readonly deadlineAtMs: number;
+    readonly signal: AbortSignal;
+  }): Promise<WorkerLease | null>;
+}
+
+/** Time, injected. `nowMs` is Unix time; `sleep` resolves early, without an error, when the signal is aborted. */
+export interface Clock {
+  nowMs(): number;
+  sleep(ms: number, signal?: AbortSignal): Promise<void>;
+}
