@@ -1,0 +1,117 @@
+"""What the raw facts of an ended case mean. Pure: no system calls here.
+
+The statuses: `exited`, `signaled`, `time_limit`, `memory_limit`, `output_limit` say what the program did;
+`syntax_error` that it is none; `starved` and `isolation_failed` that nothing is known of it; `stopped` that nobody
+wants to know.
+"""
+from __future__ import annotations
+
+import base64
+import os
+import signal
+
+_OUT_OF_MEMORY_EXIT_CODE = 1
+_OVER_MEMORY_SLACK = 0.9
+
+
+class Facts:
+    """Collected while a case runs. `status` is set by whatever ended the case early."""
+
+    def __init__(self):
+        self.status = None
+        self.syntax_error = None
+        self.started_at_s = None
+        self.stdout = bytearray()
+        self.stderr_tail = bytearray()
+        self.has_ended = False
+        self.was_out_of_memory = False
+        self.wait_status = 0
+        self.ended_at_s = 0.0
+        self.cpu_s = 0.0
+        self.max_rss_kib = 0
+        self.run_delay_ns = 0
+
+    def take_exit(self, report: dict, seen_at_s: float) -> None:
+        """The zygote's report. Zygote and supervisor may both have noticed late: the earlier one counts."""
+        self.has_ended = True
+        self.wait_status = report["status"]
+        self.ended_at_s = min(report["at"], seen_at_s)
+        self.cpu_s = report["cpu_s"]
+        self.max_rss_kib = report["max_rss_kib"]
+        self.run_delay_ns = report["run_delay_ns"]
+
+
+def classify(facts: Facts, memory_bytes: int) -> dict:
+    """{"status": …} with `exit_code`, `signal` or `detail` as the status has them."""
+    if facts.status == "sandbox_lost":
+        return {"status": "isolation_failed", "detail": "the sandbox was lost while the program ran"}
+    if facts.status == "stopped":
+        return {"status": "stopped"}
+    if facts.syntax_error is not None:
+        return {"status": "syntax_error", "detail": facts.syntax_error}
+    if facts.was_out_of_memory or _ended_by_memory_error(facts):
+        facts.status = "memory_limit"
+    if facts.started_at_s is None:
+        return _classify_unready(facts, memory_bytes)
+    if facts.status == "starved":
+        return {"status": "starved", "detail": "the machine gave the program less than half a CPU"}
+    if facts.status is not None:
+        return {"status": facts.status}
+    if os.WIFEXITED(facts.wait_status):
+        return {"status": "exited", "exit_code": os.WEXITSTATUS(facts.wait_status)}
+    return _classify_signal(facts, memory_bytes)
+
+
+def _classify_unready(facts: Facts, memory_bytes: int) -> dict:
+    """Ended while its source was compiled: by the source, unless the kernel or the load did it."""
+    if facts.status == "starved":
+        return {"status": "starved", "detail": "the machine gave the compiler less than half a CPU"}
+    if facts.status == "time_limit":
+        return {"status": "syntax_error", "detail": "the compiler took too long over it"}
+    if facts.status == "memory_limit":
+        return {"status": "syntax_error", "detail": "the compiler ran out of memory over it"}
+    if os.WIFSIGNALED(facts.wait_status):
+        ended = _classify_signal(facts, memory_bytes)
+        if ended["status"] != "signaled":
+            return ended
+        return {"status": "syntax_error", "detail": "the compiler crashed over it (%s)" % ended["signal"]}
+    return {"status": "isolation_failed", "detail": "the sandbox ended before its program began"}
+
+
+def _classify_signal(facts: Facts, memory_bytes: int) -> dict:
+    """Nothing inside a case can send its first process SIGKILL: that was the kernel, out of memory, or a stranger."""
+    number = os.WTERMSIG(facts.wait_status)
+    if number != signal.SIGKILL:
+        return {"status": "signaled", "signal": _signal_name(number)}
+    if facts.max_rss_kib * 1024 >= memory_bytes * _OVER_MEMORY_SLACK:
+        return {"status": "memory_limit"}
+    return {"status": "isolation_failed", "detail": "the program was killed from outside its sandbox"}
+
+
+def _ended_by_memory_error(facts: Facts) -> bool:
+    if facts.status is not None or not os.WIFEXITED(facts.wait_status):
+        return False
+    last_line = bytes(facts.stderr_tail).rstrip().rpartition(b"\n")[2]
+    return os.WEXITSTATUS(facts.wait_status) == _OUT_OF_MEMORY_EXIT_CODE and last_line.startswith(b"MemoryError")
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return "SIGRTMIN+%d" % (number - signal.SIGRTMIN)
+
+
+def describe(facts: Facts, ending: dict) -> dict:
+    """The fields of a case's line on the wire, besides its type and its place."""
+    line = dict(ending)
+    try:
+        line["stdout"] = facts.stdout.decode("utf-8")
+    except UnicodeDecodeError:
+        line["stdout_base64"] = base64.b64encode(facts.stdout).decode("ascii")
+    line["stderr_tail"] = facts.stderr_tail.decode("utf-8", "backslashreplace")
+    ran_s = facts.ended_at_s - facts.started_at_s if facts.started_at_s is not None else 0.0
+    line["wall_ms"] = round(max(ran_s, 0.0) * 1e3, 3)
+    line["cpu_ms"] = round(facts.cpu_s * 1e3, 3)
+    line["peak_rss_kib"] = facts.max_rss_kib
+    return line

@@ -1,0 +1,125 @@
+"""A memory cgroup per slot, where this process may make one (root, cgroup v1 or v2).
+
+Theory of operation. The zygote enters the slot's group once, after its own memory was charged elsewhere; its children
+are born inside, so no case pays for a migration. The limit is set anew when a case starts. The kernel then enforces
+what `memory.py` could only watch, and counts its kills, which tells a memory limit from any other SIGKILL.
+
+Groups can't be removed by a process that was killed, so each start removes the empty leftovers of others.
+"""
+from __future__ import annotations
+
+import os
+import time
+
+_PREFIX = "code-rewards-"
+_STALE_AFTER_S = 60.0
+# The next child waits in the same group while a case runs; its few pages are not the case's.
+_SPARE_CHILD_BYTES = 6 << 20
+
+
+class MemoryGroup:
+    def __init__(self, path: str, is_v2: bool):
+        self.path = path
+        self._limit_file = path + ("/memory.max" if is_v2 else "/memory.limit_in_bytes")
+        self._events_file = path + ("/memory.events" if is_v2 else "/memory.oom_control")
+        self._limit_bytes = 0
+
+    def add(self, pid: int) -> None:
+        _write(self.path + "/cgroup.procs", str(pid))
+
+    def set_limit(self, limit_bytes: int) -> None:
+        if limit_bytes != self._limit_bytes:
+            _write(self._limit_file, str(limit_bytes + _SPARE_CHILD_BYTES))
+            self._limit_bytes = limit_bytes
+
+    def kill_count(self) -> int:
+        try:
+            with open(self._events_file, "rb") as file:
+                for line in file:
+                    if line.startswith(b"oom_kill "):
+                        return int(line.split()[1])
+        except OSError:
+            pass
+        return 0
+
+    def remove(self) -> None:
+        """Its processes are dead, but the kernel may take a moment to let go of the last one."""
+        for _ in range(50):
+            try:
+                os.rmdir(self.path)
+                return
+            except FileNotFoundError:
+                return
+            except OSError:
+                time.sleep(0.01)
+
+
+def make_memory_group(name: str):
+    """A new group, or None where the host gives none."""
+    root, is_v2 = _memory_root()
+    if root is None:
+        return None
+    path = "%s/%s%d-%s" % (root, _PREFIX, os.getpid(), name)
+    try:
+        os.mkdir(path)
+        group = MemoryGroup(path, is_v2)
+        group.set_limit(1 << 30)
+        if is_v2:
+            try:
+                _write(path + "/memory.swap.max", "0")
+            except OSError:
+                pass  # a kernel without swap accounting
+        return group
+    except OSError:
+        try:
+            os.rmdir(path)
+        except OSError:
+            pass
+        return None
+
+
+def remove_stale_groups() -> None:
+    root, _ = _memory_root()
+    if root is None:
+        return
+    for entry in os.listdir(root):
+        path = root + "/" + entry
+        try:
+            if entry.startswith(_PREFIX) and time.time() - os.stat(path).st_mtime > _STALE_AFTER_S:
+                os.rmdir(path)  # refused while a process is inside
+        except OSError:
+            continue
+
+
+def _memory_root():
+    try:
+        with open("/proc/self/mountinfo") as file:
+            for line in file:
+                left, _, right = line.partition(" - ")
+                point, kind = left.split()[4], right.split()
+                if kind[0] == "cgroup" and "memory" in kind[2].split(","):
+                    return point, False
+                if kind[0] == "cgroup2" and _enable_memory(point):
+                    return point, True
+    except OSError:
+        pass
+    return None, False
+
+
+def _enable_memory(point: str) -> bool:
+    try:
+        with open(point + "/cgroup.controllers") as file:
+            if "memory" not in file.read().split():
+                return False
+        _write(point + "/cgroup.subtree_control", "+memory")
+        return True
+    except OSError:
+        return False
+
+
+def _write(path: str, text: str) -> None:
+    fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+    try:
+        os.write(fd, text.encode())
+    finally:
+        os.close(fd)

@@ -1,0 +1,136 @@
+"""Chunks: what one request asked for, cut into cases, and what became of each.
+
+A chunk ends once, with a reason: `completed`, or what stopped it (`deadline`, `cancelled`, `superseded`). It is over
+only when none of its cases runs any more; only then is its summary written, so a caller who has read a summary knows
+that its programs are gone.
+"""
+from __future__ import annotations
+
+import collections
+import os
+
+import case_outcome
+import cases
+
+_BEAT_INTERVAL_S = 5.0
+
+
+class Program:
+    """One program of a chunk; its source lies in one sealed file for all of its cases."""
+
+    def __init__(self, request: dict):
+        self.id = request["id"]
+        self.inputs = request["inputs"]
+        self.limits = request["limits"]
+        self.memory_mib = self.limits["memory_mib"]
+        self.memory_bytes = self.memory_mib << 20
+        self.is_rejected = False
+        self._source_fd = cases.sealed_file(request["source"].encode("utf-8"))
+
+    def job(self, case_index: int) -> cases.Job:
+        return cases.Job(self._source_fd, self.inputs[case_index].encode("utf-8"), self.limits)
+
+    def close(self) -> None:
+        os.close(self._source_fd)
+
+
+class Unit:
+    """One case that waits or runs."""
+
+    __slots__ = ("chunk", "program", "case_index", "was_lost", "case")
+
+    def __init__(self, chunk, program: Program, case_index: int):
+        self.chunk = chunk
+        self.program = program
+        self.case_index = case_index
+        self.was_lost = False
+        self.case = None
+
+
+class Chunk:
+    def __init__(self, chunk_id: str, fencing_token: int, programs, deadline_s: float, loop, write_line):
+        self.id = chunk_id
+        self.fencing_token = fencing_token
+        self.waiting = collections.deque()
+        self.running = set()
+        self.reason = None
+        self.over = loop.create_future()
+        self._programs = [Program(request) for request in programs]
+        self._case_count = 0
+        self._loop = loop
+        self._write_line = write_line
+        for program in self._programs:
+            self.waiting.extend(Unit(self, program, index) for index in range(len(program.inputs)))
+        self._deadline = loop.call_later(deadline_s, self.stop, "deadline")
+        self._beat_timer = loop.call_later(_BEAT_INTERVAL_S, self._beat)
+
+    # -- the scheduler's side
+
+    def next_unit(self):
+        """The first waiting unit, or None; it stays waiting until it is started."""
+        while self.waiting and self.waiting[0].program.is_rejected:
+            self.waiting.popleft()
+        return self.waiting[0] if self.waiting else None
+
+    def start(self, unit: Unit) -> None:
+        self.waiting.popleft()
+        self.running.add(unit)
+        self._write_line({"type": "started", "program": unit.program.id, "case": unit.case_index})
+
+    def end(self, unit: Unit, facts: case_outcome.Facts) -> None:
+        """Takes what became of a unit; puts it back once when its sandbox was lost under it."""
+        self.running.discard(unit)
+        if self.reason is None and not unit.program.is_rejected:
+            ending = case_outcome.classify(facts, unit.program.memory_bytes)
+            if facts.status == "sandbox_lost" and not unit.was_lost:
+                unit.was_lost = True
+                self.waiting.appendleft(unit)
+            elif ending["status"] == "syntax_error":
+                self._reject(unit.program, ending["detail"])
+            else:
+                self._write_end(unit, case_outcome.describe(facts, ending))
+        self.finish_if_over()
+
+    def fail(self, unit: Unit, detail: str) -> None:
+        """No sandbox can be had for a waiting unit."""
+        self.waiting.remove(unit)
+        ending = {"status": "isolation_failed", "detail": detail}
+        self._write_end(unit, case_outcome.describe(case_outcome.Facts(), ending))
+
+    # -- its own
+
+    def _reject(self, program: Program, detail: str) -> None:
+        program.is_rejected = True
+        self._write_line({"type": "syntax_error", "program": program.id, "detail": detail})
+        for unit in self.running:
+            if unit.program is program:
+                unit.case.stop()
+
+    def _write_end(self, unit: Unit, outcome: dict) -> None:
+        self._case_count += 1
+        place = {"type": "ended", "program": unit.program.id, "case": unit.case_index}
+        self._write_line({**place, **outcome})
+
+    def _beat(self) -> None:
+        self._write_line({"type": "beat"})
+        self._beat_timer = self._loop.call_later(_BEAT_INTERVAL_S, self._beat)
+
+    def stop(self, reason: str) -> None:
+        """Kills what runs and forgets what waits. `over` resolves when the last process is gone."""
+        if self.reason is None:
+            self.reason = reason
+            self.waiting.clear()
+            for unit in self.running:
+                unit.case.stop()
+        self.finish_if_over()
+
+    def finish_if_over(self) -> None:
+        if self.running or self.next_unit() or self.over.done():
+            return
+        self._deadline.cancel()
+        self._beat_timer.cancel()
+        for program in self._programs:
+            program.close()
+        summary = {"type": "summary", "reason": self.reason or "completed", "cases": self._case_count}
+        self._write_line(summary)
+        self.over.set_result(None)

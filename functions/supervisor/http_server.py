@@ -1,0 +1,156 @@
+"""A small HTTP/1.1 server over asyncio streams: as much of the protocol as one trusted kind of client needs.
+
+Bodies come with Content-Length; answers are JSON, or a chunked stream of lines. Connections are kept alive. Lines
+written within one turn of the loop leave in one packet. Each handler runs as a task that is told, by `is_closed`,
+when the client went away.
+"""
+from __future__ import annotations
+
+import asyncio
+import json
+
+_HEAD_LIMIT_BYTES = 16384
+_BODY_LIMIT_BYTES = 64 << 20
+_REASONS = {200: "OK", 400: "Bad Request", 401: "Unauthorized", 404: "Not Found", 409: "Conflict",
+            411: "Length Required", 413: "Content Too Large", 500: "Internal Server Error",
+            503: "Service Unavailable"}  # fmt: skip
+
+
+class HttpError(Exception):
+    def __init__(self, status: int, code: str, detail: str, **more):
+        super().__init__(detail)
+        self.status = status
+        self.body = {"code": code, "detail": detail, **more}
+
+
+class Request:
+    def __init__(self, method: str, path: str, headers: dict, body: bytes):
+        self.method = method
+        self.path = path
+        self.headers = headers
+        self.body = body
+
+
+class LineStream:
+    """A chunked NDJSON answer. Nothing is sent before the first line."""
+
+    def __init__(self, writer: asyncio.StreamWriter):
+        self._writer = writer
+        self._loop = asyncio.get_running_loop()
+        self._lines = []
+        self._is_scheduled = False
+        self._has_begun = False
+
+    def write(self, line: dict) -> None:
+        self._lines.append(json.dumps(line, separators=(",", ":")))
+        if not self._is_scheduled:
+            self._is_scheduled = True
+            self._loop.call_soon(self._flush)
+
+    def _flush(self) -> None:
+        self._is_scheduled = False
+        if not self._lines or self._writer.is_closing():
+            return
+        data = ("\n".join(self._lines) + "\n").encode()
+        self._lines.clear()
+        head = b"" if self._has_begun else _head(200, "application/x-ndjson", "Transfer-Encoding: chunked")
+        self._has_begun = True
+        self._writer.write(b"%s%x\r\n%s\r\n" % (head, len(data), data))
+
+    async def finish(self) -> None:
+        self._flush()
+        if not self._writer.is_closing():
+            self._writer.write(b"0\r\n\r\n")
+            await self._writer.drain()
+
+
+class Connection:
+    """What a handler may know of the connection it answers on."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter):
+        self.reader = reader
+        self.writer = writer
+
+    def open_stream(self) -> LineStream:
+        return LineStream(self.writer)
+
+    async def is_closed(self) -> None:
+        """Returns when the client has closed the connection (a client that sends more also counts as gone: it must
+        wait for its answer)."""
+        await self.reader.read(1)
+
+
+async def serve(host: str, port: int, handle) -> asyncio.AbstractServer:
+    """`handle(request, connection)` returns (status, JSON body), or None after it has streamed its answer."""
+
+    async def on_connection(reader, writer):
+        try:
+            while await _answer_one(Connection(reader, writer), handle):
+                pass
+        except (ConnectionError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+            pass
+        finally:
+            writer.close()
+
+    return await asyncio.start_server(on_connection, host, port, limit=1 << 20, backlog=128)
+
+
+async def _answer_one(connection: Connection, handle) -> bool:
+    """Whether the connection may be used again."""
+    try:
+        request = await _read_request(connection.reader)
+    except HttpError as error:
+        await _write_json(connection.writer, error.status, error.body)
+        return False
+    if request is None:
+        return False
+    try:
+        answer = await handle(request, connection)
+    except HttpError as error:
+        answer = error.status, error.body
+    if answer is not None:
+        await _write_json(connection.writer, *answer)
+    return not connection.writer.is_closing() and not connection.reader.at_eof()
+
+
+async def _read_request(reader: asyncio.StreamReader):
+    try:
+        head = await reader.readuntil(b"\r\n\r\n")
+    except asyncio.IncompleteReadError as error:
+        if error.partial:
+            raise
+        return None
+    if len(head) > _HEAD_LIMIT_BYTES:
+        raise HttpError(413, "too_large", "the request's head is over %d bytes" % _HEAD_LIMIT_BYTES)
+    first, *lines = head[:-4].decode("latin-1").split("\r\n")
+    words = first.split(" ")
+    if len(words) != 3:
+        raise HttpError(400, "invalid_request", "not an HTTP request line")
+    headers = {}
+    for line in lines:
+        name, _, value = line.partition(":")
+        headers[name.strip().lower()] = value.strip()
+    return Request(words[0], words[1], headers, await _read_body(reader, headers))
+
+
+async def _read_body(reader: asyncio.StreamReader, headers: dict) -> bytes:
+    if "transfer-encoding" in headers:
+        raise HttpError(411, "invalid_request", "send the body with Content-Length")
+    length = headers.get("content-length", "0")
+    if not length.isdigit():
+        raise HttpError(400, "invalid_request", "Content-Length is no number")
+    if int(length) > _BODY_LIMIT_BYTES:
+        raise HttpError(413, "too_large", "the body is over %d bytes" % _BODY_LIMIT_BYTES)
+    return await reader.readexactly(int(length)) if int(length) else b""
+
+
+def _head(status: int, content_type: str, length_header: str) -> bytes:
+    reason = _REASONS.get(status, "")
+    text = "HTTP/1.1 %d %s\r\nContent-Type: %s\r\n%s\r\n\r\n" % (status, reason, content_type, length_header)
+    return text.encode()
+
+
+async def _write_json(writer: asyncio.StreamWriter, status: int, body: dict) -> None:
+    data = json.dumps(body).encode()
+    writer.write(_head(status, "application/json", "Content-Length: %d" % len(data)) + data)
+    await writer.drain()

@@ -1,0 +1,113 @@
+"""Looking at a case's processes from outside, through the supervisor's /proc.
+
+All functions tell of what is there now and skip what vanished meanwhile: a case may end at any moment.
+"""
+from __future__ import annotations
+
+import os
+
+_CLOCK_TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+_HAS_CHILDREN_FILES = os.path.exists("/proc/self/task/%d/children" % os.getpid())
+
+
+def pid_of(pidfd: int) -> int:
+    """The process id behind a pidfd, in this process's own pid namespace; -1 once it was reaped."""
+    with open("/proc/self/fdinfo/%d" % pidfd, "rb") as file:
+        for line in file:
+            if line.startswith(b"Pid:"):
+                return int(line.split()[1])
+    return -1
+
+
+def process_tree(root_pid: int) -> list:
+    """The ids of a process and all its descendants, itself first. Orphans of a case fall to its first process, so
+    none is missed."""
+    children_of = _children if _HAS_CHILDREN_FILES else _scanned_children()
+    found, waiting = [], [root_pid]
+    while waiting:
+        pid = waiting.pop()
+        children = children_of(pid)
+        if children is not None:
+            found.append(pid)
+            waiting += children
+    return found
+
+
+def _children(pid: int):
+    """The children of all its threads; None when the process is gone."""
+    try:
+        threads = os.listdir("/proc/%d/task" % pid)
+    except OSError:
+        return None
+    children = []
+    for thread in threads:
+        try:
+            with open("/proc/%d/task/%s/children" % (pid, thread), "rb") as file:
+                children += map(int, file.read().split())
+        except OSError:
+            continue
+    return children
+
+
+def _scanned_children():
+    """The same from one pass over all of /proc, for kernels without the `children` files."""
+    children = {}
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            try:
+                with open("/proc/%s/stat" % entry, "rb") as file:
+                    parent = int(file.read().rpartition(b")")[2].split()[1])
+            except (OSError, ValueError, IndexError):
+                continue
+            children.setdefault(int(entry), [])
+            children.setdefault(parent, []).append(int(entry))
+    return children.get
+
+
+def run_delays_ns(pids) -> dict:
+    """{thread id: ns it was runnable without running}; empty where the kernel doesn't say."""
+    delays = {}
+    for pid in pids:
+        try:
+            threads = os.listdir("/proc/%d/task" % pid)
+        except OSError:
+            continue
+        for thread in threads:
+            try:
+                with open("/proc/%d/task/%s/schedstat" % (pid, thread), "rb") as file:
+                    delays[int(thread)] = int(file.read().split()[1])
+            except (OSError, ValueError, IndexError):
+                continue
+    return delays
+
+
+def cpu_s(pids) -> float:
+    """CPU seconds of the processes and of the children they have waited for."""
+    ticks = 0
+    for pid in pids:
+        try:
+            with open("/proc/%d/stat" % pid, "rb") as file:
+                fields = file.read().rpartition(b")")[2].split()
+        except OSError:
+            continue
+        ticks += sum(map(int, fields[11:15]))
+    return ticks / _CLOCK_TICKS_PER_S
+
+
+def steal_s(cpu) -> float:
+    """Seconds that the hypervisor gave this CPU (all of them together when None) to others, since boot."""
+    name = b"cpu" if cpu is None else b"cpu%d" % cpu
+    try:
+        with open("/proc/stat", "rb") as file:
+            for line in file:
+                fields = line.split()
+                if fields[0] == name:
+                    return int(fields[8]) / _CLOCK_TICKS_PER_S
+    except (OSError, IndexError, ValueError):
+        pass
+    return 0.0
+
+
+def main_child_of(pid: int) -> int:
+    """The only child of a process that forked once."""
+    return process_tree(pid)[1]

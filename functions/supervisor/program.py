@@ -1,0 +1,114 @@
+"""Becoming the program: compiled source runs as `__main__`, and the process ends as an interpreter would end.
+
+Runs inside the isolated case, so nothing here is trusted afterwards: whatever a program changes in this process, it
+changes for itself alone.
+"""
+from __future__ import annotations
+
+import atexit
+import builtins
+import io
+import os
+import sys
+import threading
+import types
+
+FILE_NAME = "main.py"
+_STDOUT_FLUSH_FAILED = 120  # CPython's own exit code for it
+_EXIT_CODE_OVERFLOW = 255
+_COMPILER_FAULTS = (SyntaxError, ValueError, MemoryError, RecursionError, OverflowError)
+
+
+class RejectedSource(Exception):
+    """The source is no Python program; the text says where and why."""
+
+
+def compile_source(source: bytes):
+    """A code object; raises RejectedSource."""
+    try:
+        return compile(source, FILE_NAME, "exec", dont_inherit=True)
+    except SyntaxError as error:
+        where = "line %d: " % error.lineno if error.lineno else ""
+        raise RejectedSource(where + str(error.msg)) from None
+    except _COMPILER_FAULTS as error:
+        raise RejectedSource("%s: %s" % (type(error).__name__, error)) from None
+
+
+def open_standard_streams() -> None:
+    """New text streams over descriptors 0-2, with the encoding and error handlers this interpreter chose itself."""
+    sys.stdin = sys.__stdin__ = _text_stream(0, "r", sys.stdin, False)
+    sys.stdout = sys.__stdout__ = _text_stream(1, "w", sys.stdout, False)
+    sys.stderr = sys.__stderr__ = _text_stream(2, "w", sys.stderr, True)
+
+
+def _text_stream(fd: int, mode: str, model, line_buffering: bool):
+    raw = io.FileIO(fd, mode, closefd=False)
+    raw.name = model.name
+    buffered = io.BufferedReader(raw) if mode == "r" else io.BufferedWriter(raw)
+    stream = io.TextIOWrapper(buffered, encoding="utf-8", errors=model.errors, line_buffering=line_buffering)
+    stream.mode = mode
+    return stream
+
+
+def run_as_main(code) -> None:
+    """Runs `code` and ends the process with its exit code. Never returns."""
+    main = types.ModuleType("__main__")
+    main.__dict__.update(__file__=FILE_NAME, __builtins__=builtins, __cached__=None)
+    sys.modules["__main__"] = main
+    exit_code = _execute(code, main.__dict__)
+    exit_code = _finish_like_the_interpreter(exit_code)
+    os._exit(exit_code & 0xFF)
+
+
+def _execute(code, namespace: dict) -> int:
+    try:
+        exec(code, namespace)
+        return 0
+    except SystemExit as error:
+        return _exit_code(error.code)
+    except BaseException as error:
+        try:
+            sys.stdout.flush()
+        except BaseException:
+            pass
+        _print_traceback(error)
+        return 1
+
+
+def _exit_code(code) -> int:
+    if code is None:
+        return 0
+    if isinstance(code, int):
+        return code if -(1 << 63) <= code < 1 << 63 else _EXIT_CODE_OVERFLOW
+    try:
+        print(code, file=sys.stderr)
+    except BaseException:
+        pass
+    return 1
+
+
+def _print_traceback(error: BaseException) -> None:
+    program_frames = error.__traceback__.tb_next if error.__traceback__ else None
+    try:
+        sys.excepthook(type(error), error.with_traceback(program_frames), program_frames)
+    except BaseException:
+        pass
+
+
+def _finish_like_the_interpreter(exit_code: int) -> int:
+    """What Py_Finalize does that can be seen from outside: wait for threads, run atexit, flush."""
+    for step in (threading._shutdown, atexit._run_exitfuncs):
+        try:
+            step()
+        except BaseException:
+            pass
+    try:
+        if sys.stdout is not None and not sys.stdout.closed:
+            sys.stdout.flush()
+    except BaseException:
+        exit_code = exit_code or _STDOUT_FLUSH_FAILED
+    try:
+        sys.stderr.flush()
+    except BaseException:
+        pass
+    return exit_code

@@ -1,0 +1,78 @@
+"""Reading the bodies of requests: every field has its type and its range, or the request is refused."""
+from __future__ import annotations
+
+import json
+
+from http_server import HttpError
+
+_MAX_TOKEN = 1 << 62
+_LIMIT_RANGES = {"time_ms": (1, 600_000), "memory_mib": (16, 1 << 20), "output_bytes": (0, 64 << 20)}
+_MAX_DEADLINE_MS = 3_600_000
+
+
+def read_object(body: bytes) -> dict:
+    try:
+        value = json.loads(body)
+    except (ValueError, RecursionError):
+        raise _invalid("the body is not JSON") from None
+    if not isinstance(value, dict):
+        raise _invalid("the body is not a JSON object")
+    return value
+
+
+def read_fencing_token(body: dict) -> int:
+    return _integer(body, "fencing_token", 0, _MAX_TOKEN)
+
+
+def read_chunk(body: dict, memory_mib: int):
+    """(fencing token, chunk id, programs, deadline in seconds)"""
+    token = read_fencing_token(body)
+    chunk_id = _string(body, "chunk_id")
+    deadline_s = _integer(body, "deadline_ms", 1, _MAX_DEADLINE_MS) / 1e3
+    programs = body.get("programs")
+    if not isinstance(programs, list):
+        raise _invalid("programs is not a list")
+    for program in programs:
+        _check_program(program, memory_mib)
+    return token, chunk_id, programs, deadline_s
+
+
+def _check_program(program, memory_mib: int) -> None:
+    if not isinstance(program, dict) or not isinstance(program.get("limits"), dict):
+        raise _invalid("a program is not an object with limits")
+    _string(program, "id")
+    _encodable(_string(program, "source"), "source")
+    inputs = program.get("inputs")
+    if not isinstance(inputs, list) or not all(isinstance(text, str) for text in inputs):
+        raise _invalid("inputs is not a list of strings")
+    for text in inputs:
+        _encodable(text, "an input")
+    for name, (low, high) in _LIMIT_RANGES.items():
+        _integer(program["limits"], name, low, high)
+    if program["limits"]["memory_mib"] > memory_mib:
+        raise _invalid("memory_mib is over the %d MiB that this worker has for programs" % memory_mib)
+
+
+def _integer(holder: dict, name: str, low: int, high: int) -> int:
+    value = holder.get(name)
+    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+        raise _invalid("%s is not an integer from %d to %d" % (name, low, high))
+    return value
+
+
+def _string(holder: dict, name: str) -> str:
+    value = holder.get(name)
+    if not isinstance(value, str):
+        raise _invalid("%s is not a string" % name)
+    return value
+
+
+def _encodable(text: str, what: str) -> None:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise _invalid("%s holds a lone surrogate, which is not text" % what) from None
+
+
+def _invalid(detail: str) -> HttpError:
+    return HttpError(400, "invalid_request", detail)

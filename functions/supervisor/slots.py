@@ -1,0 +1,243 @@
+"""A slot: the supervisor's side of one zygote, and the isolated children it has ready.
+
+Theory of operation. A slot runs one case at a time and keeps one more child isolated and waiting, so that the cost of
+isolation falls into the time in which the present case runs. Children are used once.
+
+A child that fails before it is isolated is a fault of the host. The slot tries again a few times, since a passing
+shortage (say of memory) looks the same; after that it is broken and says why. A zygote that dies takes its children
+with it; it is started anew, and what ran on it learns that its sandbox was lost.
+"""
+from __future__ import annotations
+
+import array
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+
+import cgroups
+import processes
+
+_HERE = os.path.dirname(os.path.abspath(__file__))
+_MESSAGE_BYTES = 4096
+_GIVE_UP_AFTER_FAILURES = 5
+TEMPORARY_BYTES = 16 << 20
+PROCESS_LIMIT = 64
+UIDS_PER_SLOT = 1 << 20
+
+
+class Child:
+    """An isolated process that waits for its job, or runs it."""
+
+    __slots__ = ("number", "pid", "pidfd", "channel", "is_isolated", "exit", "on_exit", "on_message")
+
+    def __init__(self, number: int, pid: int, pidfd: int, channel: socket.socket):
+        self.number = number
+        self.pid = pid
+        self.pidfd = pidfd
+        self.channel = channel
+        self.is_isolated = False
+        self.exit = None
+        self.on_exit = None  # called with the zygote's report, or None when the zygote died
+        self.on_message = None  # called with what the child says after it was given its job
+
+    def kill(self) -> None:
+        try:
+            signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+
+    def close(self) -> None:
+        if self.channel.fileno() >= 0:
+            self.channel.close()
+        if self.pidfd >= 0:
+            os.close(self.pidfd)
+            self.pidfd = -1
+
+
+class Slot:
+    """`on_change` is called whenever a child became ready, or the slot broke."""
+
+    def __init__(self, index: int, cpu, first_uid: int, loop, on_change):
+        self.index = index
+        self.cpu = cpu
+        self.failure = None
+        self.is_busy = False
+        self.mode = None
+        self._first_uid = first_uid
+        self._loop = loop
+        self._on_change = on_change
+        self._children = {}
+        self._ready = None
+        self._is_preparing = False
+        self._next_number = 0
+        self._failures = 0
+        self._is_closing = False
+        self.memory_group = cgroups.make_memory_group(str(index))
+        self._start_zygote()
+
+    def has_ready_child(self) -> bool:
+        return self._ready is not None and not self.is_busy
+
+    def take_child(self) -> Child:
+        """The ready child; another is prepared at once."""
+        child, self._ready = self._ready, None
+        self.is_busy = True
+        self._prepare()
+        return child
+
+    def give_back(self) -> None:
+        self.is_busy = False
+
+    def live_children(self) -> int:
+        return len(self._children)
+
+    def close(self) -> None:
+        self._is_closing = True
+        self._stop_zygote()
+        if self.memory_group:
+            self.memory_group.remove()
+
+    # -- the zygote
+
+    def _start_zygote(self) -> None:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        settings = {
+            "cpu": self.cpu,
+            "first_uid": self._first_uid,
+            "uid_count": UIDS_PER_SLOT,
+            "temporary_bytes": TEMPORARY_BYTES,
+            "processes": PROCESS_LIMIT,
+        }
+        self._zygote = subprocess.Popen(
+            [sys.executable, "-s", "-B", _HERE + "/zygote.py", str(theirs.fileno())],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            pass_fds=[theirs.fileno()],
+            env=program_environment(),
+            cwd="/",
+        )
+        theirs.close()
+        self._control = ours
+        self._control.send(json.dumps(settings).encode())
+        self._loop.add_reader(ours.fileno(), self._read_control)
+
+    def _stop_zygote(self) -> None:
+        self._loop.remove_reader(self._control.fileno())
+        self._control.close()
+        self._zygote.kill()
+        self._zygote.wait()
+        for child in list(self._children.values()):
+            self._forget(child)
+            if child.on_exit:
+                child.on_exit(None)
+        self._ready, self._is_preparing = None, False
+
+    def _read_control(self) -> None:
+        message, ancillary, _, _ = self._control.recvmsg(_MESSAGE_BYTES, socket.CMSG_SPACE(8))
+        if not message:
+            self._lost_zygote("its zygote ended")
+            return
+        event = json.loads(message)
+        kind = event["type"]
+        if kind == "up":
+            if self.memory_group:
+                self.memory_group.add(processes.main_child_of(self._zygote.pid))
+            self._prepare()
+        elif kind == "child":
+            self._adopt(event["child"], ancillary)
+        elif kind == "exit":
+            self._ended(event)
+        else:
+            self._lost_zygote("its zygote could not be set up: " + event["detail"])
+
+    def _lost_zygote(self, why: str) -> None:
+        self._stop_zygote()
+        self._count_failure(why)
+        if not self._is_closing and self.failure is None:
+            self._start_zygote()
+
+    def _count_failure(self, why: str) -> None:
+        self._failures += 1
+        if self._failures >= _GIVE_UP_AFTER_FAILURES:
+            self.failure = why
+            self._on_change()
+
+    # -- its children
+
+    def _prepare(self) -> None:
+        if self._ready is None and not self._is_preparing and self.failure is None:
+            self._is_preparing = True
+            self._next_number += 1
+            self._control.send(b"%d" % self._next_number)
+
+    def _adopt(self, number: int, ancillary) -> None:
+        fds = array.array("i")
+        fds.frombytes(ancillary[0][2][:8])
+        child = Child(number, processes.pid_of(fds[0]), fds[0], socket.socket(fileno=fds[1]))
+        self._children[number] = child
+        self._loop.add_reader(child.channel.fileno(), self._read_channel, child)
+
+    def _read_channel(self, child: Child) -> None:
+        try:
+            message = child.channel.recv(_MESSAGE_BYTES)
+        except OSError:
+            message = b""
+        if child.is_isolated:
+            self._close_channel(child)
+            if message and child.on_message:
+                child.on_message(message)
+        elif message == b"I":
+            child.is_isolated = True
+            self._is_preparing = False
+            self._ready = child
+            self._failures = 0
+            self._on_change()
+        else:
+            self._close_channel(child)
+            self._isolation_failed(child, message)
+
+    def _isolation_failed(self, child: Child, message: bytes) -> None:
+        why = "a sandbox ended before it was isolated"
+        if message[:1] == b"E":
+            report = json.loads(message[1:])
+            why = "%s (stage: %s, errno: %s)" % (report["detail"], report["stage"], report["errno"])
+        child.kill()
+        self._is_preparing = False
+        self._count_failure(why)
+        self._prepare()
+
+    def _close_channel(self, child: Child) -> None:
+        self._loop.remove_reader(child.channel.fileno())
+        child.channel.close()
+
+    def _ended(self, event: dict) -> None:
+        child = self._children.get(event["child"])
+        if child is None:
+            return
+        if child.channel.fileno() >= 0:  # its last message may still be unread
+            self._read_channel(child)
+        if child is self._ready:  # killed from outside while it waited
+            self._ready = None
+            self._forget(child)
+            self._count_failure("a prepared sandbox ended by itself")
+            self._prepare()
+            return
+        if child.on_exit:
+            child.on_exit(event)
+        self._forget(child)
+
+    def _forget(self, child: Child) -> None:
+        self._children.pop(child.number, None)
+        if child.channel.fileno() >= 0:
+            self._loop.remove_reader(child.channel.fileno())
+        child.close()
+
+
+def program_environment() -> dict:
+    """All that a program finds in its environment; the zygote starts with it and its children inherit it."""
+    interpreter_bin = os.path.dirname(os.path.realpath(sys.executable))
+    path = [interpreter_bin] + [p for p in ("/usr/local/bin", "/usr/bin", "/bin") if p != interpreter_bin]
+    return {"PATH": ":".join(path), "HOME": "/tmp", "LANG": "C.UTF-8", "PYTHONHASHSEED": "0"}

@@ -1,0 +1,208 @@
+"""The zygote: a warm interpreter that forks one isolated child per case.
+
+Theory of operation. The supervisor execs one zygote per CPU before it has read any payload, so that a zygote's memory
+(which every child inherits) holds the standard library and these modules and nothing else: no program, no input, no
+secret. The zygote makes itself init of a pid namespace (when it dies, all it started dies), builds the read-only root,
+imports what programs commonly import, and does once whatever each child would otherwise repeat. Then it serves one
+control socket: every message asks for one more child. The next child isolates itself while the present one runs.
+
+    supervisor -> zygote   <settings json>            once
+    supervisor -> zygote   F                          fork a child
+    zygote -> supervisor   {"type":"up"}              ready to fork
+    zygote -> supervisor   {"type":"child",...}       + its pidfd and its channel
+    zygote -> supervisor   {"type":"exit",...}        it was reaped: status, CPU, memory, run delay
+    zygote -> supervisor   {"type":"failed",...}      the zygote itself couldn't be set up; it ends
+
+Two modes. As root of the machine, children get user ids of their own. In a user namespace (an ordinary user, or
+root in a container) the zygote is root of a namespace that maps one id, and each child makes a nested one.
+"""
+from __future__ import annotations
+
+import array
+import ctypes
+import gc
+import json
+import os
+import resource
+import select
+import signal
+import socket
+import struct
+import sys
+import time
+
+import kernel
+import sandbox
+import seccomp
+from root_filesystem import enter_minimal_root
+
+# Imported once, so that children find them loaded: what programs of this kind commonly use.
+_WARM_MODULES = (
+    "abc array ast base64 bisect calendar cmath collections collections.abc contextlib copy csv dataclasses datetime "
+    "decimal enum fractions functools heapq io itertools json math numbers operator os random re statistics string "
+    "struct sys textwrap threading time traceback types typing unicodedata"
+).split()
+
+
+class Zygote:
+    def __init__(self, control: socket.socket, settings: dict):
+        self._control = control
+        self._settings = settings
+        self._children = {}  # pidfd -> (pid, number)
+        self._poll = select.poll()
+        rootless = is_rootless(settings["first_uid"] + settings["uid_count"])
+        last_capability = int(kernel.read_file("/proc/sys/kernel/cap_last_cap"))
+        self._lead_own_pid_namespace(rootless)
+        kernel.unshare(kernel.CLONE_NEWNS)
+        kernel.mount("none", "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
+        enter_minimal_root(can_make_devices=not rootless)
+        self._own_pid_namespace = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
+        self._warm_up()
+        self._tighten(rootless, last_capability)
+        self._filter = seccomp.build_filter()
+        self._filter_memory = ctypes.create_string_buffer(self._filter, len(self._filter))
+        header = struct.pack("@HP", len(self._filter) // 8, ctypes.addressof(self._filter_memory))
+        self._sandbox = sandbox.Sandbox(settings, rootless, header, last_capability)
+        gc.collect()
+        gc.freeze()  # keeps the collector in a child from copying every page it shares with the zygote
+
+    def serve(self) -> None:
+        self._poll.register(self._control.fileno(), select.POLLIN)
+        self._send({"type": "up"})
+        while True:
+            for fd, _ in self._poll.poll():
+                if fd == self._control.fileno():
+                    self._answer_request()
+                else:
+                    self._reap(fd)
+
+    def _answer_request(self) -> None:
+        try:
+            message = self._control.recv(64)
+        except OSError:
+            message = b""
+        if not message:  # the supervisor is gone: as init of its namespace, this process takes all down
+            os._exit(0)
+        self._fork(int(message))
+
+    def _fork(self, number: int) -> None:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        kernel.unshare(kernel.CLONE_NEWPID)
+        pid = os.fork()
+        if pid == 0:
+            try:
+                self._sandbox.run_child(theirs.detach(), number)
+            finally:
+                os._exit(70)  # whatever happens, a child never returns into the zygote's loop
+        kernel.enter_namespace(self._own_pid_namespace, kernel.CLONE_NEWPID)
+        theirs.close()
+        pidfd = os.pidfd_open(pid)
+        self._children[pidfd] = (pid, number)
+        self._poll.register(pidfd, select.POLLIN)
+        self._send({"type": "child", "child": number}, (pidfd, ours.fileno()))
+        ours.close()
+
+    def _reap(self, pidfd: int) -> None:
+        at = time.monotonic()
+        pid, number = self._children.pop(pidfd)
+        run_delay_ns = _run_delay_ns(pid)
+        _, status, usage = os.wait4(pid, 0)
+        self._poll.unregister(pidfd)
+        os.close(pidfd)
+        self._send(
+            {
+                "type": "exit",
+                "child": number,
+                "status": status,
+                "at": at,
+                "cpu_s": usage.ru_utime + usage.ru_stime,
+                "max_rss_kib": usage.ru_maxrss,
+                "run_delay_ns": run_delay_ns,
+            }
+        )
+
+    def _send(self, message: dict, fds=()) -> None:
+        ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else []
+        try:
+            self._control.sendmsg([json.dumps(message).encode()], ancillary)
+        except OSError:
+            os._exit(0)
+
+    def _lead_own_pid_namespace(self, rootless: bool) -> None:
+        if rootless:
+            _become_root_of_new_user_namespace()
+        kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
+        kernel.unshare(kernel.CLONE_NEWPID)
+        pid = os.fork()
+        if pid:
+            self._control.close()
+            os.waitpid(pid, 0)
+            os._exit(0)
+        kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
+
+    def _warm_up(self) -> None:
+        here = os.path.dirname(os.path.abspath(__file__))
+        sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != here]
+        if hasattr(sys, "set_int_max_str_digits"):
+            sys.set_int_max_str_digits(0)
+        for name in _WARM_MODULES:
+            __import__(name)
+        json.loads(json.dumps({"a": [1, 2.5, None, "x"]}))
+
+    def _tighten(self, rootless: bool, last_capability: int) -> None:
+        """What a child need not repeat. A network namespace shared by a zygote's children, one at a time, is sound
+        because the filter leaves them no socket family but AF_UNIX, whose abstract names die with their process."""
+        if self._settings["cpu"] is not None:
+            os.sched_setaffinity(0, {self._settings["cpu"]})
+        kernel.unshare(kernel.CLONE_NEWUTS | kernel.CLONE_NEWCGROUP | kernel.CLONE_NEWNET)
+        kernel.set_hostname(b"case")
+        if not rootless:
+            kernel.drop_bounding_set(last_capability)
+        for limit, value in sandbox.zygote_limits(self._settings):
+            # Root is exempt from the process limit; an ordinary user would lose the fork for its next child.
+            if not (rootless and limit == resource.RLIMIT_NPROC):
+                resource.setrlimit(limit, (value, value))
+
+
+def is_rootless(highest_uid: int) -> bool:
+    """Whether ids of its own can't be given to each case: an ordinary user, or root of a user namespace that maps
+    too few of them."""
+    if os.geteuid() != 0:
+        return True
+    first = kernel.read_file("/proc/self/uid_map").split(b"\n")[0].split()
+    return int(first[0]) != 0 or int(first[2]) < highest_uid
+
+
+def _become_root_of_new_user_namespace() -> None:
+    uid, gid = os.getuid(), os.getgid()
+    kernel.unshare(kernel.CLONE_NEWUSER)
+    try:
+        kernel.write_file("/proc/self/setgroups", "deny")
+    except PermissionError:
+        pass  # already denied in the enclosing namespace
+    kernel.write_file("/proc/self/uid_map", "0 %d 1" % uid)
+    kernel.write_file("/proc/self/gid_map", "0 %d 1" % gid)
+
+
+def _run_delay_ns(pid: int) -> int:
+    """How long the ended main thread was runnable without running; 0 where the kernel doesn't say."""
+    try:
+        return int(kernel.read_file("/proc/%d/schedstat" % pid, 128).split()[1])
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
+def main() -> None:
+    control = socket.socket(fileno=int(sys.argv[1]))
+    os.set_inheritable(control.fileno(), False)
+    try:
+        zygote = Zygote(control, json.loads(control.recv(65536)))
+    except BaseException as error:
+        failure = {"type": "failed", "errno": getattr(error, "errno", None), "detail": str(error)[:500]}
+        control.send(json.dumps(failure).encode())
+        os._exit(71)
+    zygote.serve()
+
+
+if __name__ == "__main__":
+    main()
