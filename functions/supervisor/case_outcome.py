@@ -4,6 +4,7 @@ The statuses: `exited`, `signaled`, `time_limit`, `memory_limit`, `output_limit`
 `syntax_error` that it is none; `starved` and `isolation_failed` that nothing is known of it; `stopped` that nobody
 wants to know.
 """
+
 from __future__ import annotations
 
 import base64

@@ -7,6 +7,7 @@ process was reaped and both pipes are at their end, which they must be then: its
 The first thing that ends a case gives its status; what happens afterwards (a killed program's signal, say) is only
 its consequence. Which status the raw facts mean is decided in `case_outcome.py`.
 """
+
 from __future__ import annotations
 
 import array
@@ -32,7 +33,7 @@ _ALL_SEALS = 0xF
 
 
 class Job:
-    """What a case needs to know of its program. `source_fd` is shared by the program's cases."""
+    """What a case needs to know of its program. `source_fd` is shared by the program's cases and not the case's own."""
 
     __slots__ = ("source_fd", "stdin", "time_limit_s", "memory_bytes", "output_bytes")
 

@@ -6,6 +6,7 @@ what `memory.py` could only watch, and counts its kills, which tells a memory li
 
 Groups can't be removed by a process that was killed, so each start removes the empty leftovers of others.
 """
+
 from __future__ import annotations
 
 import os

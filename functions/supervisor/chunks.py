@@ -4,6 +4,7 @@ A chunk ends once, with a reason: `completed`, or what stopped it (`deadline`, `
 only when none of its cases runs any more; only then is its summary written, so a caller who has read a summary knows
 that its programs are gone.
 """
+
 from __future__ import annotations
 
 import collections
@@ -16,7 +17,7 @@ _BEAT_INTERVAL_S = 5.0
 
 
 class Program:
-    """One program of a chunk; its source lies in one sealed file for all of its cases."""
+    """One program of a chunk. While any of its cases is under way, its source lies in one sealed file for all."""
 
     def __init__(self, request: dict):
         self.id = request["id"]
@@ -25,13 +26,21 @@ class Program:
         self.memory_mib = self.limits["memory_mib"]
         self.memory_bytes = self.memory_mib << 20
         self.is_rejected = False
-        self._source_fd = cases.sealed_file(request["source"].encode("utf-8"))
+        self._source = request["source"].encode("utf-8")
+        self._source_fd = -1
+        self._running = 0
 
-    def job(self, case_index: int) -> cases.Job:
+    def begin_case(self, case_index: int) -> cases.Job:
+        if self._source_fd < 0:
+            self._source_fd = cases.sealed_file(self._source)
+        self._running += 1
         return cases.Job(self._source_fd, self.inputs[case_index].encode("utf-8"), self.limits)
 
-    def close(self) -> None:
-        os.close(self._source_fd)
+    def end_case(self) -> None:
+        self._running -= 1
+        if self._running == 0:
+            os.close(self._source_fd)
+            self._source_fd = -1
 
 
 class Unit:
@@ -48,18 +57,19 @@ class Unit:
 
 
 class Chunk:
-    def __init__(self, chunk_id: str, fencing_token: int, programs, deadline_s: float, loop, write_line):
+    """`sink` takes the lines (`write`) and says when it can't keep up (`is_congested`)."""
+
+    def __init__(self, chunk_id: str, fencing_token: int, programs, deadline_s: float, loop, sink):
         self.id = chunk_id
         self.fencing_token = fencing_token
         self.waiting = collections.deque()
         self.running = set()
         self.reason = None
         self.over = loop.create_future()
-        self._programs = [Program(request) for request in programs]
         self._case_count = 0
         self._loop = loop
-        self._write_line = write_line
-        for program in self._programs:
+        self._sink = sink
+        for program in [Program(request) for request in programs]:
             self.waiting.extend(Unit(self, program, index) for index in range(len(program.inputs)))
         self._deadline = loop.call_later(deadline_s, self.stop, "deadline")
         self._beat_timer = loop.call_later(_BEAT_INTERVAL_S, self._beat)
@@ -67,7 +77,7 @@ class Chunk:
     # -- the scheduler's side
 
     def next_unit(self):
-        """The first waiting unit, or None; it stays waiting until it is started."""
+        """The first waiting unit, or None; it stays waiting until it is started. A rejected program's units vanish."""
         while self.waiting and self.waiting[0].program.is_rejected:
             self.waiting.popleft()
         return self.waiting[0] if self.waiting else None
@@ -75,11 +85,12 @@ class Chunk:
     def start(self, unit: Unit) -> None:
         self.waiting.popleft()
         self.running.add(unit)
-        self._write_line({"type": "started", "program": unit.program.id, "case": unit.case_index})
+        self._sink.write({"type": "started", "program": unit.program.id, "case": unit.case_index})
 
     def end(self, unit: Unit, facts: case_outcome.Facts) -> None:
         """Takes what became of a unit; puts it back once when its sandbox was lost under it."""
         self.running.discard(unit)
+        unit.program.end_case()
         if self.reason is None and not unit.program.is_rejected:
             ending = case_outcome.classify(facts, unit.program.memory_bytes)
             if facts.status == "sandbox_lost" and not unit.was_lost:
@@ -97,11 +108,14 @@ class Chunk:
         ending = {"status": "isolation_failed", "detail": detail}
         self._write_end(unit, case_outcome.describe(case_outcome.Facts(), ending))
 
+    def is_congested(self) -> bool:
+        return self._sink.is_congested()
+
     # -- its own
 
     def _reject(self, program: Program, detail: str) -> None:
         program.is_rejected = True
-        self._write_line({"type": "syntax_error", "program": program.id, "detail": detail})
+        self._sink.write({"type": "syntax_error", "program": program.id, "detail": detail})
         for unit in self.running:
             if unit.program is program:
                 unit.case.stop()
@@ -109,10 +123,10 @@ class Chunk:
     def _write_end(self, unit: Unit, outcome: dict) -> None:
         self._case_count += 1
         place = {"type": "ended", "program": unit.program.id, "case": unit.case_index}
-        self._write_line({**place, **outcome})
+        self._sink.write({**place, **outcome})
 
     def _beat(self) -> None:
-        self._write_line({"type": "beat"})
+        self._sink.write({"type": "beat"})
         self._beat_timer = self._loop.call_later(_BEAT_INTERVAL_S, self._beat)
 
     def stop(self, reason: str) -> None:
@@ -129,8 +143,6 @@ class Chunk:
             return
         self._deadline.cancel()
         self._beat_timer.cancel()
-        for program in self._programs:
-            program.close()
         summary = {"type": "summary", "reason": self.reason or "completed", "cases": self._case_count}
-        self._write_line(summary)
+        self._sink.write(summary)
         self.over.set_result(None)

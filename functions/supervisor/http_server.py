@@ -4,6 +4,7 @@ Bodies come with Content-Length; answers are JSON, or a chunked stream of lines.
 written within one turn of the loop leave in one packet. Each handler runs as a task that is told, by `is_closed`,
 when the client went away.
 """
+
 from __future__ import annotations
 
 import asyncio
@@ -11,6 +12,7 @@ import json
 
 _HEAD_LIMIT_BYTES = 16384
 _BODY_LIMIT_BYTES = 64 << 20
+_CONGESTED_BYTES = 4 << 20
 _REASONS = {200: "OK", 400: "Bad Request", 401: "Unauthorized", 404: "Not Found", 409: "Conflict",
             411: "Length Required", 413: "Content Too Large", 500: "Internal Server Error",
             503: "Service Unavailable"}  # fmt: skip
@@ -32,10 +34,14 @@ class Request:
 
 
 class LineStream:
-    """A chunked NDJSON answer. Nothing is sent before the first line."""
+    """A chunked NDJSON answer. Nothing is sent before the first line. `on_drained` is called when a client that had
+    fallen behind has caught up."""
 
-    def __init__(self, writer: asyncio.StreamWriter):
+    def __init__(self, writer: asyncio.StreamWriter, on_drained):
         self._writer = writer
+        self._on_drained = on_drained
+        self._draining = None
+        writer.transport.set_write_buffer_limits(high=_CONGESTED_BYTES)
         self._loop = asyncio.get_running_loop()
         self._lines = []
         self._is_scheduled = False
@@ -56,6 +62,19 @@ class LineStream:
         head = b"" if self._has_begun else _head(200, "application/x-ndjson", "Transfer-Encoding: chunked")
         self._has_begun = True
         self._writer.write(b"%s%x\r\n%s\r\n" % (head, len(data), data))
+        if self.is_congested() and self._draining is None:
+            self._draining = self._loop.create_task(self._drain())
+
+    def is_congested(self) -> bool:
+        return self._writer.transport.get_write_buffer_size() > _CONGESTED_BYTES
+
+    async def _drain(self) -> None:
+        try:
+            await self._writer.drain()
+        except ConnectionError:
+            pass  # the client is gone; whoever waits for it stops the work
+        self._draining = None
+        self._on_drained()
 
     async def finish(self) -> None:
         self._flush()
@@ -71,8 +90,8 @@ class Connection:
         self.reader = reader
         self.writer = writer
 
-    def open_stream(self) -> LineStream:
-        return LineStream(self.writer)
+    def open_stream(self, on_drained) -> LineStream:
+        return LineStream(self.writer, on_drained)
 
     async def is_closed(self) -> None:
         """Returns when the client has closed the connection (a client that sends more also counts as gone: it must

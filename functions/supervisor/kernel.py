@@ -2,6 +2,7 @@
 
 Each function raises OSError with the call's name when the kernel refuses.
 """
+
 from __future__ import annotations
 
 import ctypes
@@ -100,9 +101,7 @@ def prctl(option: int, argument: int = 0) -> None:
 
 def install_seccomp(program_header: bytes) -> None:
     """Takes a packed sock_fprog; the caller keeps its instructions alive."""
-    _check(
-        _libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.c_char_p(program_header), 0, 0), "seccomp filter"
-    )
+    _check(_libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.c_char_p(program_header), 0, 0), "seccomp filter")
 
 
 def drop_bounding_set(last_capability: int) -> None:

@@ -9,12 +9,14 @@ on each; `cases.py` follows one case from job to outcome. On the other side of t
 children, `sandbox.py` isolates and proves them, `program.py` turns one into the program. `preflight.py` attacks all
 of it before the first program is accepted.
 """
+
 from __future__ import annotations
 
 import argparse
 import asyncio
 import json
 import os
+import resource
 import signal
 import sys
 
@@ -39,6 +41,7 @@ def main() -> None:
         if os.getppid() != options.exit_with_parent:
             sys.exit("the parent ended before the supervisor began")
     _protect_from_oom_killer()
+    _allow_many_descriptors()
     cgroups.remove_stale_groups()
     sys.exit(asyncio.run(_preflight(options) if options.preflight else _serve(options)))
 
@@ -105,6 +108,11 @@ def _protect_from_oom_killer() -> None:
         kernel.write_file("/proc/self/oom_score_adj", _OOM_PROTECTION)
     except OSError:
         pass  # only root may; a case's own +1000 then does what is needed
+
+
+def _allow_many_descriptors() -> None:
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def _resolve(future: asyncio.Future) -> None:

@@ -7,6 +7,7 @@ space (untouched thread stacks are in it, so it proves only innocence) and resid
 Shared anonymous memory survives the process that touched it without being in anybody's PSS. Such mappings are counted
 in full, touched or not, wherever the address space says that there is something to look for.
 """
+
 from __future__ import annotations
 
 import os

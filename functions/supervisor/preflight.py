@@ -3,6 +3,7 @@
 A property counts only if its attack was made and failed, on this very machine, with the very zygotes that will run
 programs. Anything else (an attack that couldn't be made, a line that is missing) refuses the worker.
 """
+
 from __future__ import annotations
 
 import json
@@ -106,13 +107,22 @@ def _listen(address: str) -> socket.socket:
     return listener
 
 
+class _Lines(list):
+    """A sink that keeps up with everything."""
+
+    write = list.append
+
+    def is_congested(self) -> bool:
+        return False
+
+
 async def _run_probes(scheduler, bait: _Bait):
-    lines = []
+    lines = _Lines()
     programs = [
         {"id": name, "source": source, "inputs": [bait.describe()], "limits": limits}
         for name, (source, limits) in _PROGRAMS.items()
     ]
-    chunk = await scheduler.execute(0, "preflight", programs, _DEADLINE_S, lines.append)
+    chunk = await scheduler.execute(0, "preflight", programs, _DEADLINE_S, lines)
     await chunk.over
     return lines
 

@@ -37,6 +37,14 @@ def write(path):
     with open(path, "w") as file:
         return file.write("x")
 
+def is_open(fd):
+    return not fails(call(72, 25, fd, 1, 0))
+
+def can_make_executable():
+    write("/tmp/e")
+    os.chmod("/tmp/e", 0o755)
+    return os.access("/tmp/e", os.X_OK)
+
 def fork_many():
     count = 0
     for _ in range(200):
@@ -62,7 +70,7 @@ attempt("write_dev", lambda: write("/dev/x"), fails)
 attempt("own_files_only", lambda: os.listdir("/tmp") + os.listdir("/dev/shm"), lambda seen: seen == ["main.py"])
 attempt("private_tmp", lambda: write("/tmp/left") + write("/dev/shm/left"), lambda seen: seen == 2)
 attempt("environment", lambda: sorted(os.environ), lambda seen: seen == ["HOME", "LANG", "PATH", "PYTHONHASHSEED"])
-attempt("descriptors", lambda: [fd for fd in range(3, 4096) if not fails(call(72, 25, fd, 1, 0))], lambda seen: seen == [])
+attempt("descriptors", lambda: [fd for fd in range(3, 4096) if is_open(fd)], lambda seen: seen == [])
 attempt("tcp_loopback", lambda: connect(socket.AF_INET, ("127.0.0.1", given["port"])), fails)
 attempt("tcp_loopback_v6", lambda: connect(socket.AF_INET6, ("::1", given["port"])), fails)
 attempt("cloud_metadata", lambda: connect(socket.AF_INET, ("169.254.169.254", 80)), fails)
@@ -88,7 +96,7 @@ attempt("message_queue", lambda: call(240, 180, b"q", 0o102, 0o600, None), fails
 attempt("set_clock", lambda: call(227, 112, 0, ctypes.create_string_buffer(16)), fails)
 attempt("make_device", lambda: os.mknod("/tmp/d", 0o20666, os.makedev(1, 1)), fails)
 attempt("leave_cpu", lambda: os.sched_setaffinity(0, range(os.cpu_count())), fails)
-attempt("tmp_executable", lambda: (write("/tmp/e"), os.chmod("/tmp/e", 0o755), os.access("/tmp/e", os.X_OK))[2], lambda seen: seen is False)
+attempt("tmp_executable", can_make_executable, lambda seen: seen is False)
 attempt("process_limit", fork_many, lambda seen: seen < given["process_limit"])
 print(json.dumps(found))
 """

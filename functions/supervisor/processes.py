@@ -2,6 +2,7 @@
 
 All functions tell of what is there now and skip what vanished meanwhile: a case may end at any moment.
 """
+
 from __future__ import annotations
 
 import os

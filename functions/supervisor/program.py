@@ -3,6 +3,7 @@
 Runs inside the isolated case, so nothing here is trusted afterwards: whatever a program changes in this process, it
 changes for itself alone.
 """
+
 from __future__ import annotations
 
 import atexit

@@ -13,6 +13,7 @@ A program can make its own threads wait for each other, so wall time is capped a
 gets there having had less than half a CPU all along was starved by its surroundings: nothing is known of it. One that
 had more (a fork bomb, say) used its time.
 """
+
 from __future__ import annotations
 
 import processes

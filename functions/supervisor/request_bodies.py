@@ -1,4 +1,5 @@
 """Reading the bodies of requests: every field has its type and its range, or the request is refused."""
+
 from __future__ import annotations
 
 import json

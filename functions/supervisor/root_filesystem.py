@@ -8,6 +8,7 @@ everything, submounts included, becomes read-only and takes the old root's place
 Bind sources are opened before the tmpfs hides them and are bound through /proc/self/fd, so that an interpreter below
 a directory which the case's user couldn't pass (say /root) works all the same.
 """
+
 from __future__ import annotations
 
 import os

@@ -15,6 +15,7 @@ A child that dies before I has not run anything; one that dies between I and R w
 Order matters: namespaces and mounts first (they need privilege), then the ids, then capabilities, then
 no-new-privileges and the filter; each step can only tighten what came before.
 """
+
 from __future__ import annotations
 
 import array
@@ -212,4 +213,5 @@ def _forget_supervisor_modules() -> None:
         if os.path.dirname(getattr(module, "__file__", None) or "") == here and name != "__main__":
             del sys.modules[name]
     sys.argv = [program.FILE_NAME]
+    sys.orig_argv = [sys.executable, program.FILE_NAME]
     sys.path[:] = ["/tmp"] + [entry for entry in sys.path if entry and entry != here]

@@ -9,6 +9,7 @@ higher token raises the fence: everything of older tokens is killed, and only wh
 work start. A request with an older token is refused, as is a chunk whose id was seen under the present token: its
 sender could not know whether the first attempt ran.
 """
+
 from __future__ import annotations
 
 import asyncio
@@ -40,7 +41,7 @@ class Scheduler:
         self._seen = set()
         first_uid = _LOWEST_CASE_UID + secrets.randbelow(_HIGHEST_CASE_UID - _LOWEST_CASE_UID)
         self.slots = [
-            Slot(index, cpu, first_uid + index * UIDS_PER_SLOT, self._loop, self._dispatch)
+            Slot(index, cpu, first_uid + index * UIDS_PER_SLOT, self._loop, self.dispatch)
             for index, cpu in enumerate(cpus)
         ]
 
@@ -65,18 +66,18 @@ class Scheduler:
         await self._stop(list(self._chunks), "cancelled")
         return before
 
-    async def execute(self, fencing_token: int, chunk_id: str, programs, deadline_s: float, write_line) -> Chunk:
-        """Starts a chunk; its lines go to `write_line`. Raises StaleToken or ChunkSeen before anything runs."""
+    async def execute(self, fencing_token: int, chunk_id: str, programs, deadline_s: float, sink) -> Chunk:
+        """Starts a chunk; its lines go to `sink`. Raises StaleToken or ChunkSeen before anything runs."""
         await self.raise_fence(fencing_token)
         if fencing_token < self.fencing_token:  # raised further while the older work was stopped
             raise StaleToken
         if chunk_id in self._seen:
             raise ChunkSeen
         self._seen.add(chunk_id)
-        chunk = Chunk(chunk_id, fencing_token, programs, deadline_s, self._loop, write_line)
+        chunk = Chunk(chunk_id, fencing_token, programs, deadline_s, self._loop, sink)
         self._chunks.append(chunk)
         chunk.over.add_done_callback(lambda _: self._chunks.remove(chunk))
-        self._dispatch()
+        self.dispatch()
         chunk.finish_if_over()
         return chunk
 
@@ -92,7 +93,8 @@ class Scheduler:
 
     # -- what runs next
 
-    def _dispatch(self) -> None:
+    def dispatch(self) -> None:
+        """Starts whatever can start now; called whenever something may have become possible."""
         for slot in self.slots:
             if slot.has_ready_child():
                 unit = self._next_unit()
@@ -105,21 +107,20 @@ class Scheduler:
     def _next_unit(self):
         for chunk in self._chunks:
             unit = chunk.next_unit()
-            if unit is not None:
+            if unit is not None and not chunk.is_congested():
                 return unit if unit.program.memory_mib <= self._free_mib else None
         return None
 
     def _start(self, slot: Slot, unit) -> None:
         self._free_mib -= unit.program.memory_mib
         unit.chunk.start(unit)
-        unit.case = cases.Case(
-            slot, unit.program.job(unit.case_index), self._loop, lambda case: self._ended(unit, case)
-        )
+        job = unit.program.begin_case(unit.case_index)
+        unit.case = cases.Case(slot, job, self._loop, lambda case: self._ended(unit, case))
 
     def _ended(self, unit, case: cases.Case) -> None:
         self._free_mib += unit.program.memory_mib
         unit.chunk.end(unit, case.facts)
-        self._dispatch()
+        self.dispatch()
 
     def _fail_all(self) -> None:
         for chunk in list(self._chunks):

@@ -9,6 +9,7 @@ goes on; only a foreign ABI kills, since there the numbers below would mean othe
 The filter is classic BPF: a list of 8-byte instructions whose jumps reach 255 instructions at most, which is why
 the denied numbers are searched as a binary tree.
 """
+
 from __future__ import annotations
 
 import errno

@@ -6,6 +6,7 @@
 
 Every request carries the worker's secret as a bearer token.
 """
+
 from __future__ import annotations
 
 import asyncio
@@ -75,9 +76,9 @@ class Service:
         body = request_bodies.read_object(request.body)
         token, chunk_id, programs, deadline_s = request_bodies.read_chunk(body, self._scheduler.memory_mib)
         request.body = b""
-        stream = connection.open_stream()
+        stream = connection.open_stream(self._scheduler.dispatch)
         try:
-            chunk = await self._scheduler.execute(token, chunk_id, programs, deadline_s, stream.write)
+            chunk = await self._scheduler.execute(token, chunk_id, programs, deadline_s, stream)
         except StaleToken:
             raise self._stale() from None
         except ChunkSeen:

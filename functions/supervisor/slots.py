@@ -7,6 +7,7 @@ A child that fails before it is isolated is a fault of the host. The slot tries 
 shortage (say of memory) looks the same; after that it is broken and says why. A zygote that dies takes its children
 with it; it is started anew, and what ran on it learns that its sandbox was lost.
 """
+
 from __future__ import annotations
 
 import array
@@ -23,6 +24,7 @@ import processes
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _MESSAGE_BYTES = 4096
 _GIVE_UP_AFTER_FAILURES = 5
+_PREPARE_TIMEOUT_S = 15.0
 TEMPORARY_BYTES = 16 << 20
 PROCESS_LIMIT = 64
 UIDS_PER_SLOT = 1 << 20
@@ -44,6 +46,8 @@ class Child:
         self.on_message = None  # called with what the child says after it was given its job
 
     def kill(self) -> None:
+        if self.pidfd < 0:
+            return
         try:
             signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
         except ProcessLookupError:
@@ -71,7 +75,7 @@ class Slot:
         self._on_change = on_change
         self._children = {}
         self._ready = None
-        self._is_preparing = False
+        self._preparing = None  # the timer of the child that is being prepared
         self._next_number = 0
         self._failures = 0
         self._is_closing = False
@@ -129,11 +133,12 @@ class Slot:
         self._control.close()
         self._zygote.kill()
         self._zygote.wait()
+        self._prepared()
+        self._ready = None
         for child in list(self._children.values()):
             self._forget(child)
             if child.on_exit:
                 child.on_exit(None)
-        self._ready, self._is_preparing = None, False
 
     def _read_control(self) -> None:
         message, ancillary, _, _ = self._control.recvmsg(_MESSAGE_BYTES, socket.CMSG_SPACE(8))
@@ -168,10 +173,16 @@ class Slot:
     # -- its children
 
     def _prepare(self) -> None:
-        if self._ready is None and not self._is_preparing and self.failure is None:
-            self._is_preparing = True
+        if self._ready is None and self._preparing is None and self.failure is None:
+            late = "no sandbox was ready within %d s" % _PREPARE_TIMEOUT_S
+            self._preparing = self._loop.call_later(_PREPARE_TIMEOUT_S, self._lost_zygote, late)
             self._next_number += 1
             self._control.send(b"%d" % self._next_number)
+
+    def _prepared(self) -> None:
+        if self._preparing:
+            self._preparing.cancel()
+            self._preparing = None
 
     def _adopt(self, number: int, ancillary) -> None:
         fds = array.array("i")
@@ -191,7 +202,7 @@ class Slot:
                 child.on_message(message)
         elif message == b"I":
             child.is_isolated = True
-            self._is_preparing = False
+            self._prepared()
             self._ready = child
             self._failures = 0
             self._on_change()
@@ -205,7 +216,7 @@ class Slot:
             report = json.loads(message[1:])
             why = "%s (stage: %s, errno: %s)" % (report["detail"], report["stage"], report["errno"])
         child.kill()
-        self._is_preparing = False
+        self._prepared()
         self._count_failure(why)
         self._prepare()
 

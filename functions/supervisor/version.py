@@ -1,4 +1,5 @@
 """The supervisor's version: a digest of its own files, so that no two different ones ever share it."""
+
 from __future__ import annotations
 
 import hashlib

@@ -16,6 +16,7 @@ control socket: every message asks for one more child. The next child isolates i
 Two modes. As root of the machine, children get user ids of their own. In a user namespace (an ordinary user, or
 root in a container) the zygote is root of a namespace that maps one id, and each child makes a nested one.
 """
+
 from __future__ import annotations
 
 import array
