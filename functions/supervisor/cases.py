@@ -11,7 +11,6 @@ its consequence. Which status the raw facts mean is decided in `case_outcome.py`
 from __future__ import annotations
 
 import array
-import fcntl
 import os
 import socket
 import struct
@@ -22,53 +21,28 @@ import memory
 import processes
 from program_clock import ProgramClock
 from sandbox import READY_FORMAT
+from submission import sealed_file
 
 WATCH_INTERVAL_S = 0.025
 _WATCH_MAX_CPU_SHARE = 0.05
 COMPILE_LIMIT_S = 5.0
 STDERR_TAIL_BYTES = 4096
 _READ_BYTES = 65536
-_F_ADD_SEALS = 1033
-_ALL_SEALS = 0xF
-
-
-class Job:
-    """What a case needs to know of its program. `source_fd` is shared by the program's cases and not the case's own."""
-
-    __slots__ = ("source_fd", "stdin", "time_limit_s", "memory_bytes", "output_bytes")
-
-    def __init__(self, source_fd: int, stdin: bytes, limits: dict):
-        self.source_fd = source_fd
-        self.stdin = stdin
-        self.time_limit_s = limits["time_ms"] / 1e3
-        self.memory_bytes = limits["memory_mib"] << 20
-        self.output_bytes = limits["output_bytes"]
-
-
-def sealed_file(data: bytes) -> int:
-    """A read-only descriptor of an immutable memory file."""
-    fd = os.memfd_create("input", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-    view = memoryview(data)
-    while view:
-        view = view[os.write(fd, view) :]
-    fcntl.fcntl(fd, _F_ADD_SEALS, _ALL_SEALS)
-    readonly = os.open("/proc/self/fd/%d" % fd, os.O_RDONLY | os.O_CLOEXEC)
-    os.close(fd)
-    return readonly
 
 
 class Case:
     """Runs at once; `on_end` is called once with a `case_outcome.Facts`."""
 
-    def __init__(self, slot, job: Job, loop, on_end):
+    def __init__(self, slot, program, case_index: int, loop, on_end):
         self._slot = slot
-        self._job = job
+        self._program = program
+        self._case_index = case_index
         self._loop = loop
         self._on_end = on_end
         self._child = slot.take_child()
         self.facts = case_outcome.Facts()
         self._clock = None
-        self._pipes = {}
+        self._pipes = set()
         self._kills_before = 0
         self._is_over = False
         self._child.on_message = self._on_message
@@ -84,29 +58,36 @@ class Case:
     def _start(self) -> None:
         group = self._slot.memory_group
         if group:
-            group.set_limit(self._job.memory_bytes)
+            group.set_limit(self._program.memory_bytes)
             self._kills_before = group.kill_count()
-        stdout_read, stdout_write = os.pipe()
-        stderr_read, stderr_write = os.pipe()
-        stdin = sealed_file(self._job.stdin)
-        self._watch_pipe(stdout_read, self._on_stdout)
-        self._watch_pipe(stderr_read, self._on_stderr)
         now = time.monotonic()
         self._clock = ProgramClock(now, COMPILE_LIMIT_S, self._slot.cpu, self._child.pid, 0, 0)
         self._clock.sample([self._child.pid])
         self._watch_timer = self._loop.call_later(WATCH_INTERVAL_S, self._watch)
-        fds = array.array("i", (stdin, stdout_write, stderr_write, self._job.source_fd))
         try:
-            self._child.channel.sendmsg([b"J"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, fds)])
-        except OSError:
-            pass  # it died waiting; its end is on its way
-        for fd in (stdin, stdout_write, stderr_write):
-            os.close(fd)
+            self._give_job()
+        except OSError:  # the child died waiting, or this process is short of something
+            self._end_early("sandbox_lost")
 
-    def _watch_pipe(self, fd: int, callback) -> None:
-        os.set_blocking(fd, False)
-        self._pipes[fd] = callback
-        self._loop.add_reader(fd, callback, fd)
+    def _give_job(self) -> None:
+        given = []
+        try:
+            given.append(sealed_file(self._program.stdin(self._case_index)))
+            given.append(self._open_output(self._on_stdout))
+            given.append(self._open_output(self._on_stderr))
+            fds = array.array("i", [*given, self._program.source_fd()])
+            self._child.channel.sendmsg([b"J"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, fds)])
+        finally:
+            for fd in given:
+                os.close(fd)
+
+    def _open_output(self, callback) -> int:
+        """The writing end of a pipe whose reading end is watched."""
+        reading, writing = os.pipe()
+        os.set_blocking(reading, False)
+        self._pipes.add(reading)
+        self._loop.add_reader(reading, callback, reading)
+        return writing
 
     # -- what the child says and writes
 
@@ -117,13 +98,13 @@ class Case:
         started_at_s, delay_ns, cpu_ns = struct.unpack(READY_FORMAT, message[1:])
         self.facts.started_at_s = started_at_s
         self._clock = ProgramClock(
-            started_at_s, self._job.time_limit_s, self._slot.cpu, self._child.pid, delay_ns, cpu_ns
+            started_at_s, self._program.time_limit_s, self._slot.cpu, self._child.pid, delay_ns, cpu_ns
         )
         self._rearm(time.monotonic())
 
     def _on_stdout(self, fd: int) -> None:
         data = self._read(fd)
-        room = self._job.output_bytes - len(self.facts.stdout)
+        room = self._program.output_bytes - len(self.facts.stdout)
         if len(data) <= room:
             self.facts.stdout += data
         else:
@@ -146,7 +127,7 @@ class Case:
 
     def _close_pipe(self, fd: int) -> None:
         self._loop.remove_reader(fd)
-        del self._pipes[fd]
+        self._pipes.remove(fd)
         os.close(fd)
 
     # -- limits
@@ -174,7 +155,7 @@ class Case:
         group = self._slot.memory_group
         if group:
             return group.kill_count() > self._kills_before
-        return memory.is_over(pids, self._job.memory_bytes)
+        return memory.is_over(pids, self._program.memory_bytes)
 
     def _over_time(self, now_s: float, pids) -> None:
         starved = self._clock.is_capped(now_s) and self._clock.is_starved(now_s, processes.cpu_s(pids))
@@ -192,6 +173,7 @@ class Case:
         self._watch_timer.cancel()
         if report is None:
             self.facts.status = self.facts.status or "sandbox_lost"
+            self.facts.has_ended = True
             for fd in list(self._pipes):
                 self._close_pipe(fd)
         else:
@@ -206,12 +188,12 @@ class Case:
         if self.facts.started_at_s is None or self.facts.status is not None:
             return
         self._clock.sample_ended(self.facts.run_delay_ns)
-        late_s = self._clock.program_s(self.facts.ended_at_s) - self._job.time_limit_s
+        late_s = self._clock.program_s(self.facts.ended_at_s) - self._program.time_limit_s
         if late_s > WATCH_INTERVAL_S:
             self.facts.status = "time_limit"
 
     def _end_if_over(self) -> None:
-        if self._pipes or self._is_over or not (self.facts.has_ended or self.facts.status == "sandbox_lost"):
+        if self._pipes or self._is_over or not self.facts.has_ended:
             return
         self._is_over = True
         self._slot.give_back()

@@ -8,39 +8,11 @@ that its programs are gone.
 from __future__ import annotations
 
 import collections
-import os
 
 import case_outcome
-import cases
+from submission import Program
 
 _BEAT_INTERVAL_S = 5.0
-
-
-class Program:
-    """One program of a chunk. While any of its cases is under way, its source lies in one sealed file for all."""
-
-    def __init__(self, request: dict):
-        self.id = request["id"]
-        self.inputs = request["inputs"]
-        self.limits = request["limits"]
-        self.memory_mib = self.limits["memory_mib"]
-        self.memory_bytes = self.memory_mib << 20
-        self.is_rejected = False
-        self._source = request["source"].encode("utf-8")
-        self._source_fd = -1
-        self._running = 0
-
-    def begin_case(self, case_index: int) -> cases.Job:
-        if self._source_fd < 0:
-            self._source_fd = cases.sealed_file(self._source)
-        self._running += 1
-        return cases.Job(self._source_fd, self.inputs[case_index].encode("utf-8"), self.limits)
-
-    def end_case(self) -> None:
-        self._running -= 1
-        if self._running == 0:
-            os.close(self._source_fd)
-            self._source_fd = -1
 
 
 class Unit:
@@ -70,7 +42,7 @@ class Chunk:
         self._loop = loop
         self._sink = sink
         for program in [Program(request) for request in programs]:
-            self.waiting.extend(Unit(self, program, index) for index in range(len(program.inputs)))
+            self.waiting.extend(Unit(self, program, index) for index in range(program.case_count))
         self._deadline = loop.call_later(deadline_s, self.stop, "deadline")
         self._beat_timer = loop.call_later(_BEAT_INTERVAL_S, self._beat)
 
@@ -85,6 +57,7 @@ class Chunk:
     def start(self, unit: Unit) -> None:
         self.waiting.popleft()
         self.running.add(unit)
+        unit.program.begin_case()
         self._sink.write({"type": "started", "program": unit.program.id, "case": unit.case_index})
 
     def end(self, unit: Unit, facts: case_outcome.Facts) -> None:

@@ -114,8 +114,7 @@ class Scheduler:
     def _start(self, slot: Slot, unit) -> None:
         self._free_mib -= unit.program.memory_mib
         unit.chunk.start(unit)
-        job = unit.program.begin_case(unit.case_index)
-        unit.case = cases.Case(slot, job, self._loop, lambda case: self._ended(unit, case))
+        unit.case = cases.Case(slot, unit.program, unit.case_index, self._loop, lambda case: self._ended(unit, case))
 
     def _ended(self, unit, case: cases.Case) -> None:
         self._free_mib += unit.program.memory_mib
