@@ -92,8 +92,12 @@ def _classify_signal(facts: Facts, memory_bytes: int) -> dict:
 def _ended_by_memory_error(facts: Facts) -> bool:
     if facts.status is not None or not os.WIFEXITED(facts.wait_status):
         return False
-    last_line = bytes(facts.stderr_tail).rstrip().rpartition(b"\n")[2]
-    return os.WEXITSTATUS(facts.wait_status) == _OUT_OF_MEMORY_EXIT_CODE and last_line.startswith(b"MemoryError")
+    report, _, last_line = bytes(facts.stderr_tail).rstrip().rpartition(b"\n")
+    return (
+        os.WEXITSTATUS(facts.wait_status) == _OUT_OF_MEMORY_EXIT_CODE
+        and last_line.startswith(b"MemoryError")
+        and b"\n  File " in report
+    )
 
 
 def _signal_name(number: int) -> str:

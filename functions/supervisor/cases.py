@@ -85,6 +85,7 @@ class Case:
         """The writing end of a pipe whose reading end is watched."""
         reading, writing = os.pipe()
         os.set_blocking(reading, False)
+        os.fchmod(writing, 0o666)  # so that a program can open /dev/stdout; nobody else can reach it
         self._pipes.add(reading)
         self._loop.add_reader(reading, callback, reading)
         return writing

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import builtins
+import gc
 import io
 import os
 import sys
@@ -97,19 +98,42 @@ def _print_traceback(error: BaseException) -> None:
 
 
 def _finish_like_the_interpreter(exit_code: int) -> int:
-    """What Py_Finalize does that can be seen from outside: wait for threads, run atexit, flush."""
+    """What Py_Finalize does that can be seen from outside, in its order: wait for threads, run atexit, flush, tear the
+    main module down (which closes files and runs finalizers), flush again."""
     for step in (threading._shutdown, atexit._run_exitfuncs):
         try:
             step()
         except BaseException:
             pass
+    is_flushed = _flush_standard_streams()
+    _tear_down_main()
+    is_flushed = _flush_standard_streams() and is_flushed
+    return exit_code if is_flushed else exit_code or _STDOUT_FLUSH_FAILED
+
+
+def _flush_standard_streams() -> bool:
+    """Whether standard output, if the program left one open, took everything."""
     try:
-        if sys.stdout is not None and not sys.stdout.closed:
+        if sys.stdout is not None and not getattr(sys.stdout, "closed", False):
             sys.stdout.flush()
+        is_flushed = True
     except BaseException:
-        exit_code = exit_code or _STDOUT_FLUSH_FAILED
+        is_flushed = False
     try:
         sys.stderr.flush()
     except BaseException:
         pass
-    return exit_code
+    return is_flushed
+
+
+def _tear_down_main() -> None:
+    """Drops the program's globals as the interpreter does: names with an underscore first, then the others."""
+    try:
+        names = sys.modules["__main__"].__dict__
+        for is_private in (True, False):
+            for name in list(names):
+                if name != "__builtins__" and isinstance(name, str) and name.startswith("_") == is_private:
+                    names[name] = None
+        gc.collect()
+    except BaseException:
+        pass
