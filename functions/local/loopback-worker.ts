@@ -71,10 +71,15 @@ function spawnSupervisor(options: LoopbackWorkerOptions, secretFile: string): Ch
 /** The port of the supervisor's first line. */
 async function readPort(child: ChildProcess, python: string): Promise<number> {
   const failed = once(child, "error").then(([error]) => {
-    throw new Fault("misconfigured", `${python} could not be started; Python 3.9 or newer is needed`, { cause: error });
+    throw new Fault("misconfigured", `${python} could not be started; Python 3.9 or newer is needed`, {
+      cause: error,
+    });
   });
   const ended = once(child, "exit").then(([code]) => {
-    throw new Fault("misconfigured", `the supervisor ended at its start (exit code ${code}); see its error above`);
+    throw new Fault(
+      "misconfigured",
+      `the supervisor ended at its start (exit code ${code}); see its error above`,
+    );
   });
   if (!child.stdout) throw new Error("the supervisor's output is not a pipe");
   const lines = createInterface({ input: child.stdout });
@@ -105,10 +110,15 @@ async function waitUntilReady(worker: LoopbackWorker, clock: Clock): Promise<voi
   const giveUpAtMs = clock.nowMs() + readyTimeoutMs;
   const headers = { authorization: `Bearer ${worker.secret}` };
   while (clock.nowMs() < giveUpAtMs) {
-    const health = await readHealth({ baseUrl: worker.baseUrl, headers }, AbortSignal.timeout(readyTimeoutMs));
+    const health = await readHealth(
+      { baseUrl: worker.baseUrl, headers },
+      AbortSignal.timeout(readyTimeoutMs),
+    );
     if (health.kind === "ready") return;
     if (health.kind === "refused") {
-      const reasons = health.failed.map(({ property, detail, remedy }) => `${property}: ${detail}. To do: ${remedy}`);
+      const reasons = health.failed.map(
+        ({ property, detail, remedy }) => `${property}: ${detail}. To do: ${remedy}`,
+      );
       throw new Fault("isolation_failed", `this host can't isolate programs. ${reasons.join("; ")}`);
     }
     await clock.sleep(pollIntervalMs);

@@ -54,7 +54,8 @@ export async function startLoopbackWorkers(options: LoopbackWorkersOptions): Pro
   };
   const replace = async (place: Place) => {
     await place.worker?.stop();
-    if (!stopped) await start(place).catch((error) => options.logError("a local worker can't be replaced", error));
+    if (!stopped)
+      await start(place).catch((error) => options.logError("a local worker can't be replaced", error));
   };
   const stop = async () => {
     stopped = true;

@@ -108,6 +108,8 @@ async def serve(host: str, port: int, handle) -> asyncio.AbstractServer:
                 pass
         except (ConnectionError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             pass
+        except asyncio.CancelledError:
+            pass  # the server ends; asyncio would report an idle connection's task as failed
         finally:
             writer.close()
 

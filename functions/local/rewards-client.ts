@@ -1,0 +1,57 @@
+/** A small client of the rewards endpoint, for this project's own commands: streams one batch. */
+
+export interface SampleLine {
+  readonly index: number;
+  readonly reward: number | null;
+  readonly status: string;
+  readonly reason?: string;
+  readonly verdicts?: readonly { readonly verdict: string }[];
+}
+
+export interface GradedBatch {
+  readonly rewards: readonly (number | null)[];
+  readonly usage: {
+    readonly worker_seconds: number;
+    readonly workers_created: number;
+    readonly retries: number;
+    readonly programs_run: number;
+  };
+}
+
+/** Grades a batch and calls `onResult` as each sample ends. Throws with the server's own words when it refuses. */
+export async function requestRewards(
+  endpoint: { readonly url: string; readonly apiKey: string },
+  batch: unknown,
+  onResult: (result: SampleLine) => void = () => {},
+): Promise<GradedBatch> {
+  const response = await fetch(new URL("/v1/rewards", endpoint.url), {
+    method: "POST",
+    headers: {
+      authorization: `Bearer ${endpoint.apiKey}`,
+      "content-type": "application/json",
+      accept: "application/x-ndjson",
+    },
+    body: JSON.stringify(batch),
+  });
+  if (!response.ok || !response.body) throw new Error(`${response.status}: ${await response.text()}`);
+  let summary: GradedBatch | undefined;
+  for await (const line of splitLines(response.body)) {
+    const event = JSON.parse(line);
+    if (event.type === "result") onResult(event);
+    else if (event.type === "summary") summary = event;
+    else if (event.type === "error") throw new Error(`${event.code}: ${event.detail}`);
+  }
+  if (!summary) throw new Error("the answer was cut: its last line is missing");
+  return summary;
+}
+
+async function* splitLines(body: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+  const decoder = new TextDecoder();
+  let rest = "";
+  for await (const bytes of body) {
+    const lines = (rest + decoder.decode(bytes, { stream: true })).split("\n");
+    rest = lines.pop() ?? "";
+    yield* lines;
+  }
+  if (rest !== "") yield rest;
+}

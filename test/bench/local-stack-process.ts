@@ -1,0 +1,40 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+
+export interface LocalStackProcess {
+  readonly pid: number;
+  readonly url: string;
+  readonly apiKey: string;
+  readonly child: ChildProcess;
+  stop(): Promise<void>;
+}
+
+/** Starts `npm run local`'s program as a process of its own and waits for its ready line. */
+export async function startLocalStackProcess(args: readonly string[] = []): Promise<LocalStackProcess> {
+  const child = spawn(
+    process.execPath,
+    ["--import", "tsx", "functions/local/main.ts", "--port", "0", ...args],
+    { cwd: root, stdio: ["ignore", "pipe", "inherit"] },
+  );
+  const exited = once(child, "exit");
+  const firstLine = once(createInterface({ input: child.stdout }), "line");
+  const [line] = await Promise.race([
+    firstLine,
+    exited.then(([code]) => Promise.reject(new Error(`the stack ended at its start with ${code}`))),
+  ]);
+  const ready = JSON.parse(line as string);
+  return {
+    pid: child.pid ?? 0,
+    url: ready.url,
+    apiKey: ready.api_key,
+    child,
+    async stop() {
+      child.kill("SIGTERM");
+      await exited;
+    },
+  };
+}
