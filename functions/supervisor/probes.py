@@ -62,6 +62,7 @@ attempt("own_ids", lambda: os.getresuid() + os.getresgid(), lambda seen: 0 not i
 attempt("no_groups", lambda: [g for g in os.getgroups() if g != 65534], lambda seen: seen == [])
 attempt("regain_root", lambda: os.setuid(0), fails)
 attempt("own_pid_namespace", lambda: [p for p in os.listdir("/proc") if p.isdigit()], lambda seen: seen == ["1"])
+attempt("own_process_group", lambda: [os.getpgrp(), os.getsid(0)], lambda seen: seen == [1, 1])
 attempt("host_file_hidden", lambda: open(given["witness"]).read(), lambda seen: seen == "errno 2")
 attempt("root_entries", lambda: sorted(os.listdir("/")), lambda seen: set(seen) <= set(given["root_entries"]))
 attempt("write_root", lambda: write("/x"), fails)

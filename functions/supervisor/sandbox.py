@@ -88,6 +88,8 @@ class Sandbox:
         if channel_fd != CHANNEL_FD:
             os.dup2(channel_fd, CHANNEL_FD)
         kernel.close_from(CHANNEL_FD + 1)
+        self.stage = "session"
+        os.setsid()  # kill(0, …) reaches a whole process group, whatever namespace its members are in
         self.stage = "namespaces"
         kernel.unshare(kernel.CLONE_NEWNS | kernel.CLONE_NEWIPC)
         self.stage = "mounts"
@@ -138,6 +140,8 @@ class Sandbox:
             "Gid": "\t".join([str(NOBODY_ID)] * 4),
             "Pid": "1",
             "PPid": "0",
+            "NSpgid": "1",
+            "NSsid": "1",
             "CapInh": _NO_CAPABILITIES,
             "CapPrm": _NO_CAPABILITIES,
             "CapEff": _NO_CAPABILITIES,

@@ -122,6 +122,7 @@ class Slot:
             pass_fds=[theirs.fileno()],
             env=program_environment(),
             cwd="/",
+            start_new_session=True,
         )
         theirs.close()
         self._control = ours
