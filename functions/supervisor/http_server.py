@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import traceback
 
 _HEAD_LIMIT_BYTES = 16384
 _BODY_LIMIT_BYTES = 64 << 20
+_LENGTH_DIGITS = 12
 _CONGESTED_BYTES = 4 << 20
 _REASONS = {200: "OK", 400: "Bad Request", 401: "Unauthorized", 404: "Not Found", 409: "Conflict",
             411: "Length Required", 413: "Content Too Large", 500: "Internal Server Error",
@@ -89,8 +91,10 @@ class Connection:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter):
         self.reader = reader
         self.writer = writer
+        self.has_stream = False
 
     def open_stream(self, on_drained) -> LineStream:
+        self.has_stream = True
         return LineStream(self.writer, on_drained)
 
     async def is_closed(self) -> None:
@@ -99,12 +103,13 @@ class Connection:
         await self.reader.read(1)
 
 
-async def serve(host: str, port: int, handle) -> asyncio.AbstractServer:
-    """`handle(request, connection)` returns (status, JSON body), or None after it has streamed its answer."""
+async def serve(host: str, port: int, authorize, handle) -> asyncio.AbstractServer:
+    """`authorize(headers)` may raise HttpError; only then is a body read. `handle(request, connection)` returns
+    (status, JSON body), or None after it has streamed its answer."""
 
     async def on_connection(reader, writer):
         try:
-            while await _answer_one(Connection(reader, writer), handle):
+            while await _answer_one(Connection(reader, writer), authorize, handle):
                 pass
         except (ConnectionError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             pass
@@ -116,10 +121,10 @@ async def serve(host: str, port: int, handle) -> asyncio.AbstractServer:
     return await asyncio.start_server(on_connection, host, port, limit=1 << 20, backlog=128)
 
 
-async def _answer_one(connection: Connection, handle) -> bool:
+async def _answer_one(connection: Connection, authorize, handle) -> bool:
     """Whether the connection may be used again."""
     try:
-        request = await _read_request(connection.reader)
+        request = await _read_request(connection.reader, authorize)
     except HttpError as error:
         await _write_json(connection.writer, error.status, error.body)
         return False
@@ -129,12 +134,17 @@ async def _answer_one(connection: Connection, handle) -> bool:
         answer = await handle(request, connection)
     except HttpError as error:
         answer = error.status, error.body
+    except Exception:
+        traceback.print_exc()
+        if connection.has_stream:  # what was sent can't be taken back: a cut stream says that it is not whole
+            return False
+        answer = 500, {"code": "internal", "detail": "the supervisor failed; its error is in its log"}
     if answer is not None:
         await _write_json(connection.writer, *answer)
     return not connection.writer.is_closing() and not connection.reader.at_eof()
 
 
-async def _read_request(reader: asyncio.StreamReader):
+async def _read_request(reader: asyncio.StreamReader, authorize):
     try:
         head = await reader.readuntil(b"\r\n\r\n")
     except asyncio.IncompleteReadError as error:
@@ -151,6 +161,7 @@ async def _read_request(reader: asyncio.StreamReader):
     for line in lines:
         name, _, value = line.partition(":")
         headers[name.strip().lower()] = value.strip()
+    authorize(headers)
     return Request(words[0], words[1], headers, await _read_body(reader, headers))
 
 
@@ -158,7 +169,7 @@ async def _read_body(reader: asyncio.StreamReader, headers: dict) -> bytes:
     if "transfer-encoding" in headers:
         raise HttpError(411, "invalid_request", "send the body with Content-Length")
     length = headers.get("content-length", "0")
-    if not length.isdigit():
+    if not (length.isascii() and length.isdigit() and len(length) <= _LENGTH_DIGITS):
         raise HttpError(400, "invalid_request", "Content-Length is no number")
     if int(length) > _BODY_LIMIT_BYTES:
         raise HttpError(413, "too_large", "the body is over %d bytes" % _BODY_LIMIT_BYTES)

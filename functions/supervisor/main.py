@@ -69,7 +69,7 @@ async def _serve(options: argparse.Namespace) -> int:
     if not secret:
         sys.exit("the secret file is empty")
     service = Service(scheduler, secret, supervisor_version(), _mode())
-    server = await http_server.serve(options.host, options.port, service.handle)
+    server = await http_server.serve(options.host, options.port, service.authorize, service.handle)
     print(json.dumps({"listening": True, "port": server.sockets[0].getsockname()[1]}), flush=True)
     stopped = asyncio.get_running_loop().create_future()
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -42,19 +42,21 @@ async def prove_isolation(scheduler):
     """({property: what was seen}, [{property, detail, remedy}] of those that don't hold)"""
     with _Bait() as bait:
         lines = await _run_probes(scheduler, bait)
+    if scheduler.failure():  # no sandbox could be made at all, so no property was tried
+        return {}, [describe_failure("isolation", scheduler.failure())]
     ended = {line["program"]: line for line in lines if line["type"] == "ended"}
     found = _judge_probes(ended)
     found["no_survivors"] = await _survivors(scheduler)
     held = {name: detail for name, (holds, detail) in found.items() if holds}
-    failed = [
-        {"property": name, "detail": detail, "remedy": remedy_for(detail)}
-        for name, (holds, detail) in found.items()
-        if not holds
-    ]
+    failed = [describe_failure(name, detail) for name, (holds, detail) in found.items() if not holds]
     return held, failed
 
 
-def remedy_for(detail: str) -> str:
+def describe_failure(name: str, detail: str) -> dict:
+    return {"property": name, "detail": detail, "remedy": _remedy_for(detail)}
+
+
+def _remedy_for(detail: str) -> str:
     for word, remedy in _REMEDIES:
         if word in detail:
             return remedy

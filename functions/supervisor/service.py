@@ -41,8 +41,7 @@ class Service:
             return 503, {"state": "refused", "failed": self._failed}
         failure = self._scheduler.failure()
         if failure and self._state == "ready":
-            failed = [{"property": "isolation", "detail": failure, "remedy": preflight.remedy_for(failure)}]
-            return 503, {"state": "refused", "failed": failed}
+            return 503, {"state": "refused", "failed": [preflight.describe_failure("isolation", failure)]}
         if self._state != "ready":
             return 503, {"state": "starting"}
         return 200, {
@@ -56,10 +55,12 @@ class Service:
             "properties": self._properties,
         }
 
-    async def handle(self, request: Request, connection: Connection):
-        given = request.headers.get("authorization", "").encode("latin-1")
+    def authorize(self, headers: dict) -> None:
+        given = headers.get("authorization", "").encode("latin-1")
         if not hmac.compare_digest(given, b"Bearer " + self._secret):
             raise HttpError(401, "unauthorized", "the worker's secret is missing or wrong")
+
+    async def handle(self, request: Request, connection: Connection):
         route = (request.method, request.path)
         if route == ("GET", "/v1/health"):
             return self.health()

@@ -100,7 +100,8 @@ class Slot:
 
     def close(self) -> None:
         self._is_closing = True
-        self._stop_zygote()
+        if self._control.fileno() >= 0:
+            self._stop_zygote()
         if self.memory_group:
             self.memory_group.remove()
 
