@@ -13,6 +13,7 @@ import signal
 
 _OUT_OF_MEMORY_EXIT_CODE = 1
 _OVER_MEMORY_SLACK = 0.9
+_SHARED_WITH_ZYGOTE_BYTES = 16 << 20
 
 
 class Facts:
@@ -50,7 +51,7 @@ def classify(facts: Facts, memory_bytes: int) -> dict:
         return {"status": "stopped"}
     if facts.syntax_error is not None:
         return {"status": "syntax_error", "detail": facts.syntax_error}
-    if facts.was_out_of_memory or _ended_by_memory_error(facts):
+    if facts.was_out_of_memory or _ended_by_memory_error(facts) or _peaked_over(facts, memory_bytes):
         facts.status = "memory_limit"
     if facts.started_at_s is None:
         return _classify_unready(facts, memory_bytes)
@@ -87,6 +88,11 @@ def _classify_signal(facts: Facts, memory_bytes: int) -> dict:
     if facts.max_rss_kib * 1024 >= memory_bytes * _OVER_MEMORY_SLACK:
         return {"status": "memory_limit"}
     return {"status": "isolation_failed", "detail": "the program was killed from outside its sandbox"}
+
+
+def _peaked_over(facts: Facts, memory_bytes: int) -> bool:
+    """A short peak can pass between two looks, but not the kernel's high-water mark of the largest process."""
+    return facts.max_rss_kib * 1024 > memory_bytes + _SHARED_WITH_ZYGOTE_BYTES
 
 
 def _ended_by_memory_error(facts: Facts) -> bool:

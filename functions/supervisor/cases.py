@@ -25,6 +25,7 @@ from submission import sealed_file
 
 WATCH_INTERVAL_S = 0.025
 _WATCH_MAX_CPU_SHARE = 0.05
+_SECOND_LOOK_S = 0.005  # longer than a scheduler tick, after which a running thread's CPU time is up to date
 COMPILE_LIMIT_S = 5.0
 STDERR_TAIL_BYTES = 4096
 _READ_BYTES = 65536
@@ -44,6 +45,7 @@ class Case:
         self._clock = None
         self._pipes = set()
         self._kills_before = 0
+        self._is_time_doubtful = False
         self._is_over = False
         self._child.on_message = self._on_message
         self._child.on_exit = self._on_exit
@@ -62,7 +64,7 @@ class Case:
             self._kills_before = group.kill_count()
         now = time.monotonic()
         self._clock = ProgramClock(now, COMPILE_LIMIT_S, self._slot.cpu, self._child.pid, 0, 0)
-        self._clock.sample([self._child.pid])
+        self._clock.sample([self._child.pid], now)
         self._watch_timer = self._loop.call_later(WATCH_INTERVAL_S, self._watch)
         try:
             self._give_job()
@@ -138,17 +140,25 @@ class Case:
         looked_at_s = time.monotonic()
         pids = processes.process_tree(self._child.pid)
         if pids:
-            self._clock.sample(pids)
-            if self._clock.remaining_s(looked_at_s) <= 0:
+            self._clock.sample(pids, looked_at_s)
+            if self._is_over_time(looked_at_s):
                 self._over_time(looked_at_s, pids)
             elif self._is_over_memory(pids):
                 self._end_early("memory_limit")
         now = time.monotonic()
         self._rearm(now, (now - looked_at_s) / _WATCH_MAX_CPU_SHARE)
 
+    def _is_over_time(self, now_s: float) -> bool:
+        """Only the second of two looks in a row judges, and not while a thread waits for a CPU."""
+        was_doubtful = self._is_time_doubtful
+        self._is_time_doubtful = self._clock.remaining_s(now_s) <= 0
+        if self._clock.is_capped(now_s):
+            return True
+        return was_doubtful and self._is_time_doubtful and not self._clock.is_waiting
+
     def _rearm(self, now_s: float, at_least_s: float = 0.0) -> None:
         self._watch_timer.cancel()
-        remaining_s = max(self._clock.remaining_s(now_s), 0.001)
+        remaining_s = max(self._clock.remaining_s(now_s), _SECOND_LOOK_S)
         pause_s = min(max(WATCH_INTERVAL_S, at_least_s), remaining_s)
         self._watch_timer = self._loop.call_later(pause_s, self._watch)
 
@@ -185,8 +195,9 @@ class Case:
         self._end_if_over()
 
     def _judge_lateness(self) -> None:
-        """A program that ended by itself, but late, before anybody looked."""
-        if self.facts.started_at_s is None or self.facts.status is not None:
+        """A program that ended by itself, but late, before anybody looked. Not judged where helpers may have waited
+        for a CPU since the last look: of them nothing is known any more."""
+        if self.facts.started_at_s is None or self.facts.status is not None or self._clock.had_helpers:
             return
         self._clock.sample_ended(self.facts.run_delay_ns)
         late_s = self._clock.program_s(self.facts.ended_at_s) - self._program.time_limit_s

@@ -134,6 +134,8 @@ async def _answer_one(connection: Connection, authorize, handle) -> bool:
         answer = await handle(request, connection)
     except HttpError as error:
         answer = error.status, error.body
+    except ConnectionError:  # the client went away
+        return False
     except Exception:
         traceback.print_exc()
         if connection.has_stream:  # what was sent can't be taken back: a cut stream says that it is not whole

@@ -4,8 +4,9 @@ Theory of operation. A case's memory is the proportional set size of all its pro
 fork count once, plus what lies in its two tmpfs mounts. PSS is dear to read, so two cheap bounds come first: address
 space (untouched thread stacks are in it, so it proves only innocence) and resident size.
 
-Shared anonymous memory survives the process that touched it without being in anybody's PSS. Such mappings are counted
-in full, touched or not, wherever the address space says that there is something to look for.
+Three kinds of memory are in nobody's PSS. Shared anonymous memory survives the process that touched it: such mappings
+are counted in full, touched or not. Page tables of sparsely touched address space are counted as they are. What waits
+in sockets is counted as if every socket were full, once there are more of them than an honest program has.
 """
 
 from __future__ import annotations
@@ -14,20 +15,23 @@ import os
 import re
 
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+_MANY_SOCKETS = 256
+_PAGE_TABLES = re.compile(rb"^VmPTE:\s*(\d+) kB", re.M)
 _SHARED_ANONYMOUS = re.compile(rb"^([0-9a-f]+)-([0-9a-f]+) \S+ \S+ \S+ (\d+)\s+/dev/zero \(deleted\)", re.M)
 
 
 def is_over(pids, limit_bytes: int) -> bool:
     """Whether the processes of one case, the first of `pids` its main process, hold more than `limit_bytes`."""
     address_space, resident = _sizes(pids)
-    files = _tmpfs_bytes(pids[0]) if pids else 0
-    if address_space + files <= limit_bytes:
+    kernel_bytes = _tmpfs_bytes(pids[0]) + _socket_bytes(pids) if pids else 0
+    if address_space + kernel_bytes <= limit_bytes:
         return False
     shared = sum(_shared_anonymous(pids).values())
-    if resident + files + shared <= limit_bytes:
+    kernel_bytes += _page_table_bytes(pids)
+    if resident + kernel_bytes + shared <= limit_bytes:
         return False
     private, shared_resident = _proportional(pids)
-    return private + max(shared_resident, files + shared) > limit_bytes
+    return private + max(shared_resident, kernel_bytes + shared) > limit_bytes
 
 
 def _sizes(pids):
@@ -77,6 +81,40 @@ def _tmpfs_bytes(main_pid: int) -> int:
             continue
         total += (usage.f_blocks - usage.f_bfree) * usage.f_frsize
     return total
+
+
+def _page_table_bytes(pids) -> int:
+    total = 0
+    for pid in pids:
+        found = _PAGE_TABLES.search(_read("/proc/%d/status" % pid))
+        total += int(found.group(1)) * 1024 if found else 0
+    return total
+
+
+def _socket_bytes(pids) -> int:
+    """What the processes' sockets may hold; nothing for a few. A process alone can't open enough of them."""
+    if len(pids) < 2:
+        return 0
+    sockets = set()
+    for pid in pids:
+        directory = "/proc/%d/fd/" % pid
+        try:
+            names = os.listdir(directory)
+        except OSError:
+            continue
+        for name in names:
+            try:
+                target = os.readlink(directory + name)
+            except OSError:
+                continue
+            if target.startswith("socket:"):
+                sockets.add(target)
+    return len(sockets) * _socket_buffer_bytes() if len(sockets) >= _MANY_SOCKETS else 0
+
+
+def _socket_buffer_bytes() -> int:
+    """The most that one socket can be told to buffer; the kernel doubles what it is told."""
+    return 2 * int(_read("/proc/sys/net/core/wmem_max") or 212992)
 
 
 def _read(path: str) -> bytes:

@@ -6,6 +6,7 @@ All functions tell of what is there now and skip what vanished meanwhile: a case
 from __future__ import annotations
 
 import os
+from typing import NamedTuple
 
 _CLOCK_TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 _HAS_CHILDREN_FILES = os.path.exists("/proc/self/task/%d/children" % os.getpid())
@@ -56,8 +57,7 @@ def _scanned_children():
     for entry in os.listdir("/proc"):
         if entry.isdigit():
             try:
-                with open("/proc/%s/stat" % entry, "rb") as file:
-                    parent = int(file.read().rpartition(b")")[2].split()[1])
+                parent = int(_stat_fields("/proc/%s/stat" % entry)[1])
             except (OSError, ValueError, IndexError):
                 continue
             children.setdefault(int(entry), [])
@@ -65,26 +65,28 @@ def _scanned_children():
     return children.get
 
 
-def _schedstats(pid: int) -> dict:
-    """{thread id: (ns on a CPU, ns runnable without running)}; empty where the kernel doesn't say."""
+class Thread(NamedTuple):
+    on_cpu_ns: int
+    delay_ns: int  # runnable without running; the kernel adds to it only when the thread gets a CPU again
+    is_runnable: bool
+
+
+def read_threads(pids) -> dict:
+    """{thread id: Thread} of all threads of the processes; empty where the kernel doesn't say."""
     found = {}
-    try:
-        threads = os.listdir("/proc/%d/task" % pid)
-    except OSError:
-        return found
-    for thread in threads:
+    for pid in pids:
         try:
-            with open("/proc/%d/task/%s/schedstat" % (pid, thread), "rb") as file:
-                on_cpu_ns, delay_ns, _ = file.read().split()
-        except (OSError, ValueError):
+            names = os.listdir("/proc/%d/task" % pid)
+        except OSError:
             continue
-        found[int(thread)] = int(on_cpu_ns), int(delay_ns)
+        for name in names:
+            try:
+                on_cpu_ns, delay_ns, _ = _read("/proc/%d/task/%s/schedstat" % (pid, name)).split()
+                state = _stat_fields("/proc/%d/task/%s/stat" % (pid, name))[0]
+            except (OSError, ValueError, IndexError):
+                continue
+            found[int(name)] = Thread(int(on_cpu_ns), int(delay_ns), state == b"R")
     return found
-
-
-def run_delays_ns(pids) -> dict:
-    """{thread id: ns it was runnable without running}"""
-    return {thread: delay_ns for pid in pids for thread, (_, delay_ns) in _schedstats(pid).items()}
 
 
 def cpu_s(pids) -> float:
@@ -96,14 +98,23 @@ def cpu_s(pids) -> float:
     total_s = 0.0
     for pid in pids:
         try:
-            with open("/proc/%d/stat" % pid, "rb") as file:
-                fields = file.read().rpartition(b")")[2].split()
+            fields = _stat_fields("/proc/%d/stat" % pid)
         except OSError:
             continue
         own_s = (int(fields[11]) + int(fields[12])) / _CLOCK_TICKS_PER_S
-        exact_s = sum(on_cpu_ns for on_cpu_ns, _ in _schedstats(pid).values()) / 1e9
+        exact_s = sum(thread.on_cpu_ns for thread in read_threads([pid]).values()) / 1e9
         total_s += max(own_s, exact_s) + (int(fields[13]) + int(fields[14])) / _CLOCK_TICKS_PER_S
     return total_s
+
+
+def _stat_fields(path: str) -> list:
+    """The fields of a `stat` file from the state on: what is before it may hold anything."""
+    return _read(path).rpartition(b")")[2].split()
+
+
+def _read(path: str) -> bytes:
+    with open(path, "rb") as file:
+        return file.read()
 
 
 def steal_s(cpu) -> float:

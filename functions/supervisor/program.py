@@ -128,6 +128,7 @@ def _flush_standard_streams() -> bool:
 
 def _tear_down_main() -> None:
     """Drops the program's globals as the interpreter does: names with an underscore first, then the others."""
+    sys.stdin, sys.stdout, sys.stderr = sys.__stdin__, sys.__stdout__, sys.__stderr__
     try:
         names = sys.modules["__main__"].__dict__
         for is_private in (True, False):

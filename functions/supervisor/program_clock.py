@@ -9,9 +9,14 @@ program was ready to run but did not run is not its own. The kernel counts it pe
 A program of several threads or processes waits as long as the one that waited longest: the critical path can't have
 waited more. Taking that maximum between samples, not once at the end, also counts the waits of helpers that ended.
 
+The kernel adds a wait to the run delay only when it is over. So a limit that seems reached is looked at twice, and
+not judged while a thread is ready and got nothing between the two looks (`is_waiting`).
+
 A program can make its own threads wait for each other, so wall time is capped at HARD_CAP times the limit. One that
 gets there having had less than half a CPU all along was starved by its surroundings: nothing is known of it. One that
-had more (a fork bomb, say) used its time.
+had more used its time. What it had is known in two ways, of which the larger counts, since each can fall short: what
+its processes account for (children that nobody waits for vanish from it), and what its living threads got of the time
+they wanted, times their number (k equal threads of one program on one CPU get a k-th each).
 """
 
 from __future__ import annotations
@@ -28,30 +33,38 @@ class ProgramClock:
         self._limit_s = limit_s
         self._cpu = cpu
         self._main_thread = main_thread
-        self._delays_ns = {main_thread: delay_ns}
+        self._threads = {main_thread: processes.Thread(cpu_ns, delay_ns, True)}
+        self._sampled_at_s = started_at_s
         self._cpu_before_s = cpu_ns / 1e9
         self._steal_before_s = None
         self._waited_s = 0.0
         self._stolen_s = 0.0
+        self._fed_s = 0.0
+        self.is_waiting = False
+        self.had_helpers = False
 
-    def sample(self, pids) -> None:
-        """Reads the present run delays of the case's processes and adds what they waited since the last sample."""
-        self._add(processes.run_delays_ns(pids))
+    def sample(self, pids, now_s: float) -> None:
+        """Looks at the case's threads, and adds what they waited and what they got since the last look."""
+        before, now = self._threads, processes.read_threads(pids)
+        known = [(before[name], thread) for name, thread in now.items() if name in before]
+        unknown = [thread.delay_ns for name, thread in now.items() if name not in before]
+        self._waited_s += max([new.delay_ns - old.delay_ns for old, new in known] + unknown, default=0) / 1e9
+        self._fed_s += _cpu_share(known, now) * max(now_s - self._sampled_at_s, 0.0)
+        self.is_waiting = any(new.is_runnable and new.on_cpu_ns == old.on_cpu_ns for old, new in known)
+        self.had_helpers = self.had_helpers or len(now) > 1
+        self._threads, self._sampled_at_s = now, now_s
+        self._sample_steal()
+
+    def sample_ended(self, main_delay_ns: int) -> None:
+        """The last look: of an ended case only the main thread's run delay is still known."""
+        main = self._threads.get(self._main_thread)
+        self._waited_s += max(main_delay_ns - main.delay_ns, 0) / 1e9 if main else 0.0
+
+    def _sample_steal(self) -> None:
         if self._steal_before_s is None:
             self._steal_before_s = processes.steal_s(self._cpu)
         else:
             self._stolen_s = processes.steal_s(self._cpu) - self._steal_before_s
-
-    def sample_ended(self, main_delay_ns: int) -> None:
-        """The last sample: of an ended case only the main thread's run delay is still known."""
-        self._add({self._main_thread: main_delay_ns})
-
-    def _add(self, delays_ns: dict) -> None:
-        growth = 0
-        for thread, delay_ns in delays_ns.items():
-            growth = max(growth, delay_ns - self._delays_ns.get(thread, 0))
-        self._delays_ns.update(delays_ns)
-        self._waited_s += growth / 1e9
 
     def wall_s(self, now_s: float) -> float:
         return max(0.0, now_s - self._started_at_s)
@@ -70,7 +83,18 @@ class ProgramClock:
         return self.wall_s(now_s) >= self._limit_s * HARD_CAP
 
     def is_starved(self, now_s: float, cpu_s: float) -> bool:
-        """Whether a case that reached the cap got too little CPU (`cpu_s`, of all its processes) to be judged."""
+        """Whether a case that reached the cap got too little CPU to be judged; `cpu_s` is what its processes account
+        for."""
         within_limit = self.program_s(now_s) < self._limit_s
-        share = (cpu_s - self._cpu_before_s) / max(self.wall_s(now_s), 1e-9)
-        return within_limit and share < _STARVED_BELOW_CPU_SHARE
+        had_s = max(cpu_s - self._cpu_before_s, self._fed_s)
+        return within_limit and had_s / max(self.wall_s(now_s), 1e-9) < _STARVED_BELOW_CPU_SHARE
+
+
+def _cpu_share(known, now: dict) -> float:
+    """Of one CPU, what the threads together got between two looks."""
+    on_cpu_ns = sum(new.on_cpu_ns - old.on_cpu_ns for old, new in known)
+    wanted_ns = on_cpu_ns + sum(new.delay_ns - old.delay_ns for old, new in known)
+    if wanted_ns <= 0:
+        return 0.0
+    runnable = sum(thread.is_runnable for thread in now.values())
+    return min(1.0, on_cpu_ns / wanted_ns * max(runnable, 1))

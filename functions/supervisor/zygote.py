@@ -50,6 +50,8 @@ class Zygote:
         self._control = control
         self._settings = settings
         self._children = {}  # pidfd -> (pid, number)
+        self._delay_ns = 0
+        self._late_s = 0.0
         self._poll = select.poll()
         rootless = is_rootless(settings["first_uid"] + settings["uid_count"])
         last_capability = int(kernel.read_file("/proc/sys/kernel/cap_last_cap"))
@@ -71,7 +73,9 @@ class Zygote:
         self._poll.register(self._control.fileno(), select.POLLIN)
         self._send({"type": "up"})
         while True:
-            for fd, _ in self._poll.poll():
+            events = self._poll.poll()
+            self._note_own_delay()
+            for fd, _ in events:
                 if fd == self._control.fileno():
                     self._answer_request()
                 else:
@@ -103,8 +107,13 @@ class Zygote:
         self._send({"type": "child", "child": number}, (pidfd, ours.fileno()))
         ours.close()
 
+    def _note_own_delay(self) -> None:
+        """How long this process waited for the CPU before it could look at what had happened."""
+        delay_ns = _run_delay_ns(os.getpid())
+        self._late_s, self._delay_ns = (delay_ns - self._delay_ns) / 1e9, delay_ns
+
     def _reap(self, pidfd: int) -> None:
-        at = time.monotonic()
+        at = time.monotonic() - self._late_s
         pid, number = self._children.pop(pidfd)
         run_delay_ns = _run_delay_ns(pid)
         _, status, usage = os.wait4(pid, 0)
@@ -186,7 +195,7 @@ def _become_root_of_new_user_namespace() -> None:
 
 
 def _run_delay_ns(pid: int) -> int:
-    """How long the ended main thread was runnable without running; 0 where the kernel doesn't say."""
+    """How long a main thread, ended or not, was runnable without running; 0 where the kernel doesn't say."""
     try:
         return int(kernel.read_file("/proc/%d/schedstat" % pid, 128).split()[1])
     except (OSError, ValueError, IndexError):
