@@ -1,0 +1,111 @@
+import { countRunBefore, trimBlanks } from "./block-markers.ts";
+import type { FencedBlock } from "./fences.ts";
+import { type LanguageRank, rankLanguage } from "./info-string.ts";
+import { findAnswerBlocks, type ReasoningMode } from "./reasoning.ts";
+
+/** One chat message. Fields that are not here (tool calls, reasoning) are passed over, as are parts without text. */
+export interface ChatMessage {
+  readonly role: string;
+  readonly content: string | null | readonly ContentPart[];
+}
+
+export interface ContentPart {
+  readonly type: string;
+  readonly text?: unknown;
+}
+
+/** What a model produced: text, or a chat whose last message counts. */
+export type Completion = string | readonly ChatMessage[];
+
+export interface ExtractionOptions {
+  /** Which of several programs counts. */
+  readonly extraction: "first" | "last";
+  readonly reasoning: ReasoningMode;
+}
+
+export type NoProgramReason =
+  | "no_fenced_block"
+  | "unclosed_block"
+  | "unclosed_reasoning"
+  | "empty_block"
+  | "too_large"
+  | "not_text";
+
+export type Extraction =
+  | { readonly kind: "program"; readonly source: string }
+  | { readonly kind: "no_program"; readonly reason: NoProgramReason };
+
+/** Largest program in bytes of UTF-8, its final newline not counted. */
+export const MAX_PROGRAM_BYTES = 65_536;
+
+const BLANKS_ONLY = /^[ \t\n\v\f\r]*$/;
+const LONE_SURROGATE = /\p{Surrogate}/u;
+
+/**
+ * Takes the Python program out of a completion. Never throws; time is linear in the completion's length.
+ *
+ * Reasoning is left out first. Of the fenced blocks, those marked as Python are preferred to those without a
+ * language; others never count. Among equals the first or the last is taken, whatever is in it. `source` has LF line
+ * breaks and ends with one.
+ */
+export function extractProgram(completion: Completion, options: ExtractionOptions): Extraction {
+  const text = typeof completion === "string" ? completion : readLastMessage(completion);
+  if (text === null) return refuse("no_fenced_block");
+  const blocks = findAnswerBlocks(text, options.reasoning);
+  if (blocks === null) return refuse("unclosed_reasoning");
+  const chosen = chooseBlock(blocks, options.extraction);
+  return typeof chosen === "string" ? refuse(chosen) : readProgram(chosen);
+}
+
+function refuse(reason: NoProgramReason): Extraction {
+  return { kind: "no_program", reason };
+}
+
+/** The last message's text, null when it has none. */
+function readLastMessage(messages: readonly ChatMessage[]): string | null {
+  const content = messages.at(-1)?.content ?? "";
+  if (typeof content === "string") return content === "" ? null : content;
+  const texts = content.flatMap((part) =>
+    part.type === "text" && typeof part.text === "string" ? [part.text] : [],
+  );
+  return texts.join("") || null;
+}
+
+/** The lines of the block that counts, or why there is none. Any closed one goes before one without an end. */
+function chooseBlock(
+  blocks: readonly FencedBlock[],
+  extraction: "first" | "last",
+): readonly string[] | "unclosed_block" | "no_fenced_block" {
+  const chosen: Partial<Record<LanguageRank, readonly string[]>> = {};
+  let isUnclosed = false;
+  for (const block of blocks) {
+    const rank = rankLanguage(block.info);
+    if (rank === "other") continue;
+    const lines = block.isClosed ? block.lines : cutAtGluedFence(block);
+    if (lines === null) isUnclosed = true;
+    else if (extraction === "last" || chosen[rank] === undefined) chosen[rank] = lines;
+  }
+  return chosen.python ?? chosen.unnamed ?? (isUnclosed ? "unclosed_block" : "no_fenced_block");
+}
+
+/**
+ * Lines of a block without a closing fence, up to the first one that ends in a fence: models put it right behind the
+ * last statement. Null when no line does.
+ */
+function cutAtGluedFence(block: FencedBlock): readonly string[] | null {
+  const { lines, fenceCode, fenceLength } = block;
+  for (const [index, line] of lines.entries()) {
+    const end = trimBlanks(line, 0, line.length);
+    const run = countRunBefore(line, end, fenceCode);
+    if (run >= fenceLength) return [...lines.slice(0, index), line.slice(0, end - run)];
+  }
+  return null;
+}
+
+function readProgram(lines: readonly string[]): Extraction {
+  const source = lines.join("\n");
+  if (BLANKS_ONLY.test(source)) return refuse("empty_block");
+  if (LONE_SURROGATE.test(source)) return refuse("not_text");
+  if (Buffer.byteLength(source, "utf8") > MAX_PROGRAM_BYTES) return refuse("too_large");
+  return { kind: "program", source: `${source}\n` };
+}

@@ -1,0 +1,37 @@
+/** What a fenced block's language means for the search of a program. */
+export type LanguageRank = "python" | "unnamed" | "other";
+
+const PYTHON_NAMES: ReadonlySet<string> = new Set(["python", "py", "python3", "py3"]);
+
+/** Only the first word matters; no name that counts is anywhere near as long. */
+const MAX_INFO_CHARACTERS = 256;
+
+const ESCAPED = /\\([!-/:-@[-`{-~])|&#(?:x([0-9a-f]{1,6})|([0-9]{1,7}));/gi;
+
+/**
+ * Ranks a fenced block by its info string: the first word, lower-cased, without a leading `{` or `{.`, up to the
+ * first `{`, `}`, `:` or `,`.
+ */
+export function rankLanguage(info: string): LanguageRank {
+  const name = readLanguage(info);
+  if (name === "") return "unnamed";
+  return PYTHON_NAMES.has(name) ? "python" : "other";
+}
+
+function readLanguage(info: string): string {
+  const start = info.search(/\S/);
+  if (start < 0) return "";
+  const text = unescapeMarkdown(info.slice(start, start + MAX_INFO_CHARACTERS)).trim();
+  const word = text.split(/\s/, 1)[0] ?? "";
+  const [, braced, bare] = /^(?:\{\.?([^}{:,]*)|([^{:,]*))/.exec(word.toLowerCase()) ?? [];
+  return braced ?? bare ?? "";
+}
+
+/** Backslash escapes and numeric references, which CommonMark resolves in info strings. */
+function unescapeMarkdown(text: string): string {
+  return text.replace(ESCAPED, (_, character: string | undefined, hex?: string, decimal?: string) => {
+    if (character !== undefined) return character;
+    const codePoint = hex === undefined ? Number(decimal) : Number.parseInt(hex, 16);
+    return codePoint > 0 && codePoint <= 0x10ffff ? String.fromCodePoint(codePoint) : "\ufffd";
+  });
+}
