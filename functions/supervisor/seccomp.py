@@ -52,6 +52,10 @@ DENIED_CALLS = {
     "sched_setattr": (314, 274),
 }  # fmt: skip
 
+# Done in appearance only: a program that lowers its own priority would be starved by its neighbours, and thereby
+# escape judgement; one that fails over it would be judged for nothing. setpriority, ioprio_set.
+_PRETENDED_CALLS = ((141, 140), (251, 30))
+
 _COLUMN = {"x86_64": 0, "aarch64": 1}
 _AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _CLONE, _SOCKET, _SOCKETPAIR = (56, 220), (41, 198), (53, 199)
@@ -115,5 +119,7 @@ def build_filter() -> bytes:
             _instruction(_RETURN, _ALLOW),
             _instruction(_RETURN, _refuse(errno.EAFNOSUPPORT)),
         ]
+    for call in _PRETENDED_CALLS:
+        program += [_instruction(_EQUAL, call[column], 0, 1), _instruction(_RETURN, _refuse(0))]
     denied = sorted(numbers[column] for numbers in DENIED_CALLS.values() if numbers[column] is not None)
     return b"".join(program + _deny_tree(denied))
