@@ -74,11 +74,13 @@ export type WorkerEvent =
 /**
  * The exclusive right to a worker.
  *
- * `execute` yields the worker's events; it throws a `Fault` when the worker is lost or breaks the protocol, and ends
- * with a `summary` otherwise. Aborting `signal` stops the programs. Chunks may overlap on one lease.
+ * `execute` yields the worker's events; it throws a `Fault` when the worker is lost (silence for 15 s is a loss too) or
+ * breaks the protocol, and ends with a `summary` otherwise. Aborting `signal` stops the programs. Chunks may overlap on one lease.
  */
 export interface WorkerLease {
   readonly workerId: string;
+  /** Whether the worker had to be created for this lease. */
+  readonly created?: boolean;
   execute(chunk: Chunk, signal: AbortSignal): AsyncIterable<WorkerEvent>;
   /** Gives the worker back; a `broken` one is drained and never used again. Never throws. */
   release(condition: "healthy" | "broken"): Promise<void>;

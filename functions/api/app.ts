@@ -1,0 +1,77 @@
+/**
+ * The HTTP interface, as a value: `app.request()` calls it, a server or a Lambda adapter serves it.
+ */
+import { swaggerUI } from "@hono/swagger-ui";
+import { type Context, type Handler, Hono } from "hono";
+import type { GradeBatch } from "../rewards/batch.ts";
+import { requireApiKey } from "./authentication.ts";
+import { answerLiveness, handleReadiness, type ProbeReadiness } from "./health-routes.ts";
+import type { LogEvent } from "./log.ts";
+import { describeInterface } from "./openapi.ts";
+import { Problem, respondWithProblem, toProblem } from "./problem.ts";
+import { assignRequestId, type RequestVariables } from "./request-id.ts";
+import { createRequestSchemas } from "./request-schemas.ts";
+import { createRequestReader } from "./rewards-request.ts";
+import { describeFailure, handleRewards } from "./rewards-route.ts";
+
+export interface AppDeps {
+  /** SHA-256 of each valid key; at least one. */
+  readonly apiKeyHashes: readonly Buffer[];
+  readonly gradeBatch: GradeBatch;
+  readonly probeReadiness: ProbeReadiness;
+  readonly config: AppConfig;
+  readonly log: LogEvent;
+}
+
+export interface AppConfig {
+  /** What one test case may be given: a worker's memory less its reserve. */
+  readonly maxMemoryMib: number;
+}
+
+type App = Hono<{ Variables: RequestVariables }>;
+
+/**
+ * Makes the app. Throws when its options can't work: no key, a key that isn't a hash, workers without memory.
+ *
+ * @example
+ * const app = createApp({ apiKeyHashes: [hashApiKey("secret")], gradeBatch, probeReadiness, config, log });
+ * const answer = await app.request("/healthz");
+ */
+export function createApp(deps: AppDeps): App {
+  const app: App = new Hono();
+  const schemas = createRequestSchemas(deps.config.maxMemoryMib);
+  const readRequest = createRequestReader(schemas);
+  const withKey = requireApiKey(deps.apiKeyHashes);
+  const description = JSON.stringify(describeInterface(schemas));
+
+  app.use(assignRequestId());
+  addResource(app, "/v1/rewards", { POST: [withKey, handleRewards({ ...deps, readRequest })] });
+  addResource(app, "/healthz", { GET: [answerLiveness] });
+  addResource(app, "/readyz", { GET: [withKey, handleReadiness(deps.probeReadiness)] });
+  addResource(app, "/openapi.json", {
+    GET: [(c: Context) => c.body(description, 200, { "content-type": "application/json" })],
+  });
+  addResource(app, "/docs", { GET: [swaggerUI({ url: "/openapi.json", title: "code-rewards" })] });
+
+  app.notFound((c) => {
+    const detail = `There is nothing at '${c.req.path.slice(0, 200)}'. See /docs for what there is.`;
+    return respondWithProblem(new Problem("not_found", detail), c.get("requestId"));
+  });
+  app.onError((error, c) => {
+    const requestId = c.get("requestId");
+    const problem = toProblem(error);
+    if (problem !== error) deps.log(describeFailure(problem, requestId, error));
+    return respondWithProblem(problem, requestId);
+  });
+  return app;
+}
+
+/** A path and its methods; any other method is refused with the list of those there are. */
+function addResource(app: App, path: string, methods: Readonly<Record<string, readonly Handler[]>>): void {
+  for (const [method, handlers] of Object.entries(methods)) app.on(method, [path], ...handlers);
+  const allowed = Object.keys(methods).flatMap((method) => (method === "GET" ? ["GET", "HEAD"] : [method]));
+  app.all(path, (c) => {
+    const detail = `'${path}' has no method ${c.req.method}; it has ${allowed.join(", ")}.`;
+    throw new Problem("method_not_allowed", detail, { headers: { allow: allowed.join(", ") } });
+  });
+}

@@ -1,0 +1,40 @@
+/**
+ * Bearer keys. Several are valid at a time, so that they can be rotated. Only their hashes are kept, and all of them
+ * are compared, each in constant time: how long a refusal takes says nothing about how close a guess was.
+ */
+import { createHash, timingSafeEqual } from "node:crypto";
+import type { MiddlewareHandler } from "hono";
+import { Problem } from "./problem.ts";
+
+/** SHA-256 of a key, as `createApp` wants it. */
+export function hashApiKey(key: string): Buffer {
+  return createHash("sha256").update(key).digest();
+}
+
+/** Refuses requests without one of the keys: 401 `unauthorized`, with a challenge (RFC 6750). */
+export function requireApiKey(keyHashes: readonly Buffer[]): MiddlewareHandler {
+  if (keyHashes.length === 0) throw new Error("at least one API key is needed");
+  if (keyHashes.some((hash) => hash.length !== 32)) throw new Error("API keys are given as SHA-256 hashes");
+  return async (c, next) => {
+    const header = c.req.header("authorization");
+    if (header === undefined)
+      throw refuse("The request has no key. Send it as 'Authorization: Bearer <key>'.", "");
+    const key = /^bearer +(\S+) *$/i.exec(header)?.[1];
+    if (key === undefined || !isKnown(keyHashes, hashApiKey(key))) {
+      throw refuse("The request's key is not one of the service's keys.", ', error="invalid_token"');
+    }
+    await next();
+  };
+}
+
+function isKnown(keyHashes: readonly Buffer[], hash: Buffer): boolean {
+  let known = false;
+  for (const keyHash of keyHashes) known = timingSafeEqual(keyHash, hash) || known;
+  return known;
+}
+
+function refuse(detail: string, error: string): Problem {
+  return new Problem("unauthorized", detail, {
+    headers: { "www-authenticate": `Bearer realm="code-rewards"${error}` },
+  });
+}

@@ -1,0 +1,129 @@
+/**
+ * From a request's bytes to a JSON value, never holding more than the caps allow.
+ */
+import { isUtf8 } from "node:buffer";
+import { promisify } from "node:util";
+import { gunzip } from "node:zlib";
+import { Problem } from "./problem.ts";
+
+export const bodyLimits = {
+  wireBytes: 6 * 1024 * 1024,
+  inflatedBytes: 32 * 1024 * 1024,
+  nesting: 64,
+} as const;
+
+const gunzipAsync = promisify(gunzip);
+
+/**
+ * Reads a JSON body. Throws a `Problem`: `unsupported_media_type`, `too_large`, `invalid_json`.
+ *
+ * Returns the inflated bytes as well: they are what makes two requests the same.
+ */
+export async function readJsonBody(request: Request): Promise<{ bytes: Buffer; value: unknown }> {
+  checkMediaType(request.headers.get("content-type"));
+  const isCompressed = readEncoding(request.headers.get("content-encoding"));
+  const wire = await readCapped(request);
+  const bytes = isCompressed ? await inflate(wire) : wire;
+  return { bytes, value: parseJson(bytes) };
+}
+
+function checkMediaType(header: string | null): void {
+  const [type, ...parameters] = (header ?? "").split(";").map((part) => part.trim().toLowerCase());
+  const charset = parameters.find((parameter) => parameter.startsWith("charset="));
+  const isUtf8Charset = charset === undefined || /^charset="?utf-?8"?$/.test(charset);
+  if (type === "application/json" && isUtf8Charset) return;
+  const found =
+    header === null ? "has no Content-Type" : `is of Content-Type ${JSON.stringify(header.slice(0, 100))}`;
+  throw new Problem("unsupported_media_type", `The body ${found}. Send it as 'application/json' in UTF-8.`, {
+    headers: { accept: "application/json" },
+  });
+}
+
+function readEncoding(header: string | null): boolean {
+  const encoding = (header ?? "identity").trim().toLowerCase();
+  if (encoding === "identity" || encoding === "") return false;
+  if (encoding === "gzip" || encoding === "x-gzip") return true;
+  const detail = `The body's Content-Encoding is ${JSON.stringify(encoding.slice(0, 100))}. Send it as it is, or with gzip.`;
+  throw new Problem("unsupported_media_type", detail, { headers: { "accept-encoding": "gzip, identity" } });
+}
+
+async function readCapped(request: Request): Promise<Buffer> {
+  const announced = Number(request.headers.get("content-length") ?? 0);
+  if (announced > bodyLimits.wireBytes) throw tooLarge(`${announced} bytes`, bodyLimits.wireBytes);
+  if (request.body === null) return Buffer.alloc(0);
+  const pieces: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const piece of request.body as AsyncIterable<Uint8Array>) {
+    bytes += piece.byteLength;
+    if (bytes > bodyLimits.wireBytes) throw tooLarge("more", bodyLimits.wireBytes);
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces);
+}
+
+function tooLarge(found: string, limitBytes: number): Problem {
+  const detail = `The body may have ${limitBytes} bytes; it has ${found}. Send the samples in several requests, or with gzip.`;
+  return new Problem("too_large", detail);
+}
+
+async function inflate(wire: Buffer): Promise<Buffer> {
+  try {
+    return await gunzipAsync(wire, { maxOutputLength: bodyLimits.inflatedBytes });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ERR_BUFFER_TOO_LARGE") {
+      const detail = `The body may have ${bodyLimits.inflatedBytes} bytes when it is inflated; it has more. Send the samples in several requests.`;
+      throw new Problem("too_large", detail);
+    }
+    throw new Problem("invalid_json", "The body says that it is gzip, and is not, or is cut off.", {
+      cause: error,
+    });
+  }
+}
+
+function parseJson(bytes: Buffer): unknown {
+  if (!isUtf8(bytes)) throw new Problem("invalid_json", "The body is not valid UTF-8.");
+  if (measureNesting(bytes) > bodyLimits.nesting) {
+    throw new Problem("invalid_json", `The body's JSON is nested deeper than ${bodyLimits.nesting} levels.`);
+  }
+  const text = bytes.toString().replace(/^\uFEFF/, "");
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new Problem("invalid_json", describeSyntaxError(text, error), { cause: error });
+  }
+}
+
+/** Node's message quotes the text around the place; the place alone is enough, and leaks nothing into logs. */
+function describeSyntaxError(text: string, error: unknown): string {
+  if (text.trim() === "") return "The body is empty. Send a JSON object.";
+  const position = /at position (\d+)/.exec(String(error))?.[1];
+  return position === undefined
+    ? "The body is not JSON."
+    : `The body is not JSON: see character ${position}.`;
+}
+
+/**
+ * How deep brackets are nested, strings left out. One pass over the bytes, so that no text can exhaust the parser's
+ * stack; stops at the first level too deep.
+ */
+function measureNesting(bytes: Buffer): number {
+  let depth = 0;
+  let deepest = 0;
+  let inString = false;
+  for (let at = 0; at < bytes.length; at += 1) {
+    const byte = bytes[at];
+    if (inString) {
+      if (byte === 0x5c) at += 1;
+      else if (byte === 0x22) inString = false;
+    } else if (byte === 0x22) {
+      inString = true;
+    } else if (byte === 0x7b || byte === 0x5b) {
+      depth += 1;
+      if (depth > deepest) deepest = depth;
+      if (deepest > bodyLimits.nesting) return deepest;
+    } else if (byte === 0x7d || byte === 0x5d) {
+      depth -= 1;
+    }
+  }
+  return deepest;
+}

@@ -1,0 +1,138 @@
+/**
+ * The shapes of requests: what is validated and what is published are the same objects.
+ */
+import { z } from "@hono/zod-openapi";
+
+/** Bounds of a request. What depends on a worker's size is configuration. */
+export const requestLimits = {
+  samples: 10_000,
+  testCases: 1_000,
+  inputBytes: 1_048_576,
+  completionBytes: 262_144,
+  taskKeyCharacters: 200,
+  /** Verdicts that one answer may hold, equal samples counted each. */
+  answeredVerdicts: 1_000_000,
+} as const;
+
+const smallestMemoryMib = 32;
+const defaultMemoryMib = 192;
+
+/** A request as a reader would first try it. */
+export const requestExample = {
+  tasks: { double: { test_cases: [{ input: "3", output: "6" }] } },
+  samples: [
+    { task: "double", completion: "```python\nprint(2 * int(input()))\n```" },
+    { task: "double", completion: [{ role: "assistant", content: "I don't know." }] },
+  ],
+};
+
+const TestCase = z
+  .strictObject({
+    input: z.string().openapi({ description: "Standard input, up to 1 MiB." }),
+    output: z.string().openapi({ description: "Expected standard output, up to `output_bytes`." }),
+  })
+  .openapi("TestCase");
+
+const Comparison = z.strictObject({ type: z.literal("json") }).openapi("Comparison", {
+  description:
+    "`json`: the output is one JSON value equal to the expected one, as Python's json module sees it.",
+});
+
+/** Other fields of messages and parts are passed over: chats carry much that has nothing to do with programs. */
+const ChatPart = z.looseObject({ type: z.string().optional(), text: z.unknown().optional() });
+const ChatMessage = z
+  .looseObject({
+    role: z.string(),
+    content: z.union([z.string(), z.array(ChatPart), z.null()]).optional(),
+  })
+  .openapi("ChatMessage");
+
+const Completion = z.union([z.string(), z.array(ChatMessage).min(1)]).openapi({
+  description: "A text, or chat messages of which the last one counts. Up to 256 KiB.",
+});
+
+const TaskKey = z.string().refine((key) => countCharacters(key) <= requestLimits.taskKeyCharacters, {
+  message: `a task's key may have ${requestLimits.taskKeyCharacters} characters, and this one has more`,
+});
+
+const RunId = z
+  .string()
+  .regex(/^[A-Za-z0-9._:-]{1,200}$/, "must be 1 to 200 letters, digits, and any of . _ : -")
+  .openapi({ description: "A registered run; without one the batch counts for the run `default`." });
+
+const defaultOptions = {
+  detail: "verdicts",
+  extraction: "first",
+  reasoning: "auto",
+  deadline_ms: 600_000,
+} as const;
+
+const Options = z
+  .strictObject({
+    detail: z.enum(["rewards", "verdicts", "output"]).default(defaultOptions.detail),
+    extraction: z.enum(["first", "last"]).default(defaultOptions.extraction),
+    reasoning: z.enum(["auto", "opened", "none"]).default(defaultOptions.reasoning),
+    deadline_ms: z.number().int().min(1_000).max(840_000).default(defaultOptions.deadline_ms),
+  })
+  .openapi("Options");
+
+const RewardsHeaders = z.object({
+  accept: z
+    .string()
+    .optional()
+    .openapi({ description: "`application/x-ndjson` streams.", example: "application/json" }),
+  "x-request-id": z.string().optional().openapi({ description: "Echoed, if well formed." }),
+});
+
+export type RequestSchemas = ReturnType<typeof createRequestSchemas>;
+
+/**
+ * Makes the schemas of `POST /v1/rewards`. Throws when workers are too small to run anything.
+ *
+ * @param maxMemoryMib What one test case may be given: a worker's memory less its reserve.
+ */
+export function createRequestSchemas(maxMemoryMib: number) {
+  const Limits = createLimitsSchema(maxMemoryMib);
+  const Task = z
+    .strictObject({
+      test_cases: z.array(TestCase).min(1).max(requestLimits.testCases),
+      comparison: Comparison.default({ type: "json" }),
+      limits: Limits.default(Limits.parse({})),
+    })
+    .openapi("Task");
+
+  const Sample = z
+    .strictObject({
+      task: z.union([z.string(), Task]).openapi({ description: "A key of `tasks`, or the task itself." }),
+      completion: Completion,
+    })
+    .openapi("Sample");
+
+  const RewardsRequest = z
+    .strictObject({
+      run_id: RunId.default("default"),
+      tasks: z.record(TaskKey, Task).default({}),
+      samples: z.array(Sample).min(1).max(requestLimits.samples),
+      options: Options.default(defaultOptions),
+    })
+    .openapi("RewardsRequest", { example: requestExample });
+
+  return { Task, TaskKey, Sample, RewardsRequest, RewardsHeaders };
+}
+
+function createLimitsSchema(maxMemoryMib: number) {
+  if (maxMemoryMib < smallestMemoryMib) throw new Error(`workers of ${maxMemoryMib} MiB can't run anything`);
+  const memory = z.number().int().min(smallestMemoryMib).max(maxMemoryMib);
+  return z
+    .strictObject({
+      time_ms: z.number().int().min(10).max(60_000).default(2_000),
+      memory_mib: memory.default(Math.min(defaultMemoryMib, maxMemoryMib)),
+      output_bytes: z.number().int().min(1).max(1_048_576).default(65_536),
+    })
+    .openapi("Limits", { description: "Limits of each test case." });
+}
+
+function countCharacters(key: string): number {
+  if (key.length > 2 * requestLimits.taskKeyCharacters) return key.length;
+  return [...key].length;
+}

@@ -1,0 +1,88 @@
+/**
+ * What a batch came to, as the JSON of the interface.
+ */
+import type { BatchAnswer, CaseResult, SampleResult, Usage } from "../rewards/batch.ts";
+import type { RewardsRequest } from "./rewards-request.ts";
+
+type Detail = RewardsRequest["detail"];
+type Json = Readonly<Record<string, unknown>>;
+
+/** The whole answer to a request that is not streamed. `results` has one entry per sample. */
+export function encodeAnswer(
+  answer: BatchAnswer,
+  results: readonly SampleResult[],
+  detail: Detail,
+  requestId: string,
+): Json {
+  const outcome =
+    detail === "rewards" ? { faults: listFaults(results) } : { results: results.map(encodeResult) };
+  return { rewards: answer.rewards, ...outcome, usage: encodeUsage(answer.usage), request_id: requestId };
+}
+
+/** One line of a stream, as a sample ends. */
+export function encodeResultLine(index: number, result: SampleResult, detail: Detail): Json {
+  if (detail !== "rewards") return { type: "result", index, ...encodeResult(result) };
+  const fault = result.kind === "fault" ? { fault: result.fault } : {};
+  return { type: "result", index, reward: result.reward, ...fault };
+}
+
+/** The last line of a whole stream. */
+export function encodeSummaryLine(answer: BatchAnswer, requestId: string): Json {
+  return {
+    type: "summary",
+    rewards: answer.rewards,
+    usage: encodeUsage(answer.usage),
+    request_id: requestId,
+  };
+}
+
+function encodeResult(result: SampleResult): Json {
+  switch (result.kind) {
+    case "graded": {
+      const { reward, passed, cases } = result;
+      return { reward, status: "graded", passed, total: cases.length, verdicts: cases.map(encodeCase) };
+    }
+    case "no_program":
+    case "syntax_error": {
+      const { kind, reward, reason, total } = result;
+      return { reward, status: kind, reason, passed: 0, total };
+    }
+    case "fault":
+      return { reward: null, status: "fault", fault: result.fault };
+    default:
+      throw new Error(`unknown result ${JSON.stringify(result satisfies never)}`);
+  }
+}
+
+function encodeCase({ verdict, wallMs, cpuMs, peakRssKib, stdout, stderrTail }: CaseResult): Json {
+  return {
+    verdict: verdict.kind,
+    ...(verdict.kind === "runtime_error" ? { exit_code: verdict.exitCode } : {}),
+    ...(verdict.kind === "signaled" ? { signal: verdict.signal } : {}),
+    wall_ms: wallMs,
+    cpu_ms: cpuMs,
+    peak_rss_kib: peakRssKib,
+    ...(stdout === undefined ? {} : { stdout, stderr_tail: stderrTail }),
+  };
+}
+
+function listFaults(results: readonly SampleResult[]): Json[] {
+  return results.flatMap((result, index) => {
+    if (result.kind !== "fault") return [];
+    const { code, retryable } = result.fault;
+    return [{ index, code, retryable }];
+  });
+}
+
+function encodeUsage(usage: Usage): Json {
+  return {
+    wall_ms: usage.wallMs,
+    queue_ms: usage.queueMs,
+    workers: usage.workers,
+    worker_seconds: usage.workerSeconds,
+    workers_created: usage.workersCreated,
+    retries: usage.retries,
+    programs_run: usage.programsRun,
+    duplicates: usage.duplicates,
+  };
+}

@@ -1,0 +1,70 @@
+/**
+ * From what happened to programs to what their samples get.
+ */
+
+import { scoreVerdicts } from "../grading/reward.ts";
+import { judgeCase } from "../grading/verdict.ts";
+import type { CaseResult, SampleResult } from "./batch.ts";
+import type { ProgramResult } from "./board.ts";
+import type { Judgement } from "./chunk-run.ts";
+import { Fault } from "./faults.ts";
+import type { PlannedProgram } from "./plan.ts";
+import type { CaseOutcome } from "./ports.ts";
+
+/**
+ * The result of each sample that a program answers for. A program that met a fault has no number.
+ */
+export function describeResult(program: PlannedProgram, result: ProgramResult): SampleResult {
+  switch (result.kind) {
+    case "graded": {
+      const { reward, passed } = scoreVerdicts(result.cases.map((single) => single.verdict));
+      return { kind: "graded", reward, passed, cases: result.cases };
+    }
+    case "syntax_error":
+      return { kind: "syntax_error", reward: 0, reason: result.detail, total: program.task.inputs.length };
+    case "fault": {
+      const { code, message, retryable } = result.fault;
+      return { kind: "fault", reward: null, fault: { code, detail: message, retryable } };
+    }
+    default:
+      throw new Error(`unknown result ${JSON.stringify(result satisfies never)}`);
+  }
+}
+
+/** Room for the outputs that one batch keeps, in characters. */
+export interface OutputRoom {
+  leftCharacters: number;
+}
+
+/**
+ * Judges one case as it ends. Its output is compared here and then let go, unless `room` is given and has space.
+ */
+export function judgeOutcome(
+  program: PlannedProgram,
+  caseIndex: number,
+  outcome: CaseOutcome,
+  room: OutputRoom | null,
+): Judgement {
+  const { end } = outcome;
+  if (end.kind === "starved") {
+    const detail = `A test case got too little CPU time on its worker to be judged: ${end.detail}`;
+    return { kind: "fault", fault: new Fault("starved", detail) };
+  }
+  if (end.kind === "isolation_failed") {
+    const detail = `The worker could not isolate a test case: ${end.detail}`;
+    return { kind: "fault", fault: new Fault("isolation_failed", detail) };
+  }
+  const matches = program.task.matchers[caseIndex];
+  if (matches === undefined) throw new Error(`case ${caseIndex} has no expected output`);
+  const verdict = judgeCase({ end, stdout: outcome.stdout }, matches);
+  const { wallMs, cpuMs, peakRssKib } = outcome;
+  const result: CaseResult = { verdict, wallMs, cpuMs, peakRssKib };
+  return { kind: "case", result: room === null ? result : keepOutput(result, outcome, room) };
+}
+
+function keepOutput(result: CaseResult, outcome: CaseOutcome, room: OutputRoom): CaseResult {
+  const characters = (outcome.stdout?.length ?? 0) + outcome.stderrTail.length;
+  if (characters > room.leftCharacters) return result;
+  room.leftCharacters -= characters;
+  return { ...result, stdout: outcome.stdout, stderrTail: outcome.stderrTail };
+}

@@ -1,0 +1,99 @@
+/**
+ * What one batch is, and what comes of it. The words are those of the HTTP contract, without its JSON.
+ */
+import type { Completion, ExtractionOptions, NoProgramReason } from "../grading/extraction.ts";
+import type { Verdict } from "../grading/verdict.ts";
+import type { FaultCode } from "./faults.ts";
+import type { PreparedTask } from "./task.ts";
+
+export interface Sample {
+  readonly task: PreparedTask;
+  readonly completion: Completion;
+}
+
+export interface Batch {
+  readonly samples: readonly Sample[];
+  readonly extraction: ExtractionOptions;
+  /** Counted from the call. What is not graded by then is a `deadline_exceeded` fault. */
+  readonly deadlineMs: number;
+  /** Keep each case's standard output and the end of its standard error. */
+  readonly keepOutput: boolean;
+}
+
+/** What happened on one test case, and what it cost. */
+export interface CaseResult {
+  readonly verdict: Verdict;
+  readonly wallMs: number;
+  readonly cpuMs: number;
+  readonly peakRssKib: number;
+  /** Only where the batch keeps outputs; null when it was not UTF-8. Left out when the batch's room for it is used up. */
+  readonly stdout?: string | null;
+  readonly stderrTail?: string;
+}
+
+/** A fault as data: the sample has no reward, and this says why. */
+export interface SampleFault {
+  readonly code: FaultCode;
+  readonly detail: string;
+  readonly retryable: boolean;
+}
+
+/** What came of one sample. Only a fault has no reward. */
+export type SampleResult =
+  | {
+      readonly kind: "graded";
+      readonly reward: number;
+      readonly passed: number;
+      readonly cases: readonly CaseResult[];
+    }
+  | {
+      readonly kind: "no_program";
+      readonly reward: 0;
+      readonly reason: NoProgramReason;
+      readonly total: number;
+    }
+  | { readonly kind: "syntax_error"; readonly reward: 0; readonly reason: string; readonly total: number }
+  | { readonly kind: "fault"; readonly reward: null; readonly fault: SampleFault };
+
+/** What a batch cost. */
+export interface Usage {
+  readonly wallMs: number;
+  /** Until the first worker was had; all of it when there was none. */
+  readonly queueMs: number;
+  /** Different workers that took part. */
+  readonly workers: number;
+  /** Time that workers were held, added up. */
+  readonly workerSeconds: number;
+  /** Workers that had to be created for this batch. */
+  readonly workersCreated: number;
+  /** Programs sent to a worker again because of a fault, each time counted. */
+  readonly retries: number;
+  /** Programs that a worker started or judged. */
+  readonly programsRun: number;
+  /** Samples that needed no run of their own, being equal to another one. */
+  readonly duplicates: number;
+}
+
+export interface BatchAnswer {
+  /** One per sample, in order. */
+  readonly rewards: readonly (number | null)[];
+  readonly usage: Usage;
+}
+
+export interface BatchHooks {
+  /** Aborting it stops every program and makes the call throw a `cancelled` fault. */
+  readonly signal: AbortSignal;
+  /** Called once per sample as it ends, in any order. Must not throw. */
+  readonly onSample?: (index: number, result: SampleResult) => void;
+  /** Called when work starts and every 10 s from then on. Must not throw. */
+  readonly onProgress?: (doneSamples: number, totalSamples: number) => void;
+}
+
+/**
+ * Grades one batch.
+ *
+ * Throws a `Fault` only when no program was started: `no_capacity`, `sandbox_unavailable`, `store_unavailable`,
+ * `isolation_failed` or `misconfigured`; and `cancelled` when it was told to stop. Every other fault is data in a
+ * sample's result. All workers are back in the pool when it returns or throws.
+ */
+export type GradeBatch = (batch: Batch, hooks: BatchHooks) => Promise<BatchAnswer>;

@@ -1,0 +1,221 @@
+/**
+ * One chunk on one worker: its events go to the board as they arrive, and what it leaves without an end goes back.
+ */
+import type { CaseResult } from "./batch.ts";
+import type { Board } from "./board.ts";
+import { Fault } from "./faults.ts";
+import type { PlannedProgram } from "./plan.ts";
+import type { CaseOutcome, Chunk, ChunkEnd, WorkerEvent, WorkerLease } from "./ports.ts";
+import type { Assignment } from "./work-queue.ts";
+
+export interface ChunkSetup {
+  readonly board: Board;
+  readonly chunkId: string;
+  readonly deadlineMs: number;
+  readonly signal: AbortSignal;
+  /** What an outcome means for its test case. */
+  readonly judge: (program: PlannedProgram, caseIndex: number, outcome: CaseOutcome) => Judgement;
+}
+
+/** Either what happened on the test case, or the fault that kept it from happening. */
+export type Judgement =
+  | { readonly kind: "case"; readonly result: CaseResult }
+  | { readonly kind: "fault"; readonly fault: Fault };
+
+type CaseState = "waiting" | "started" | "ended";
+
+/** A program's cases in this chunk, by their index in the chunk. */
+interface Tracked {
+  readonly program: PlannedProgram;
+  readonly caseIndexes: readonly number[];
+  readonly states: CaseState[];
+  judgedAsSyntaxError: boolean;
+}
+
+interface ChunkRun {
+  readonly setup: ChunkSetup;
+  readonly alone: boolean;
+  readonly tracked: ReadonlyMap<string, Tracked>;
+  /** A case was not isolated here: the worker is not to be used again. */
+  isolationFailed: boolean;
+}
+
+/**
+ * Runs an assignment and tells whether its worker may be used again.
+ *
+ * Throws a `cancelled` fault when somebody else stopped this batch on the worker, and whatever is not a fault.
+ */
+export async function runChunk(
+  lease: WorkerLease,
+  assignment: Assignment,
+  setup: ChunkSetup,
+): Promise<"healthy" | "broken"> {
+  const run: ChunkRun = {
+    setup,
+    alone: assignment.alone,
+    tracked: track(assignment),
+    isolationFailed: false,
+  };
+  try {
+    let end: ChunkEnd | null = null;
+    for await (const event of lease.execute(describeChunk(assignment, setup), setup.signal)) {
+      if (end !== null) throw breaksProtocol("sent a line after its summary");
+      if (event.kind === "summary") end = event.end;
+      else handleEvent(run, event);
+    }
+    if (end === null) throw breaksProtocol("ended its answer without a summary");
+    return settleRest(run, end);
+  } catch (error) {
+    if (setup.signal.aborted) return "healthy";
+    if (!(error instanceof Fault) || error.code === "cancelled") throw error;
+    giveBackRest(run, error, error.code === "worker_lost" || error.code === "supervisor_protocol");
+    return "broken";
+  }
+}
+
+function track(assignment: Assignment): Map<string, Tracked> {
+  const tracked = new Map<string, Tracked>();
+  for (const { program, caseIndexes } of assignment.portions) {
+    const states = caseIndexes.map((): CaseState => "waiting");
+    tracked.set(program.id, { program, caseIndexes, states, judgedAsSyntaxError: false });
+  }
+  return tracked;
+}
+
+function describeChunk(assignment: Assignment, setup: ChunkSetup): Chunk {
+  const programs = assignment.portions.map(({ program, caseIndexes }) => ({
+    id: program.id,
+    source: program.source,
+    inputs: caseIndexes.map((caseIndex) => program.task.inputs[caseIndex] ?? ""),
+    limits: program.task.limits,
+  }));
+  return { chunkId: setup.chunkId, deadlineMs: setup.deadlineMs, programs };
+}
+
+function handleEvent(run: ChunkRun, event: Exclude<WorkerEvent, { kind: "summary" }>): void {
+  switch (event.kind) {
+    case "beat":
+      return;
+    case "case_started": {
+      const tracked = findCase(run, event.programId, event.caseIndex, "waiting");
+      tracked.states[event.caseIndex] = "started";
+      run.setup.board.noteStarted(tracked.program);
+      return;
+    }
+    case "case_ended": {
+      const tracked = findCase(run, event.programId, event.caseIndex, "started");
+      tracked.states[event.caseIndex] = "ended";
+      endCase(run, tracked, tracked.caseIndexes[event.caseIndex] as number, event.outcome);
+      return;
+    }
+    case "syntax_error": {
+      const tracked = findProgram(run, event.programId);
+      tracked.judgedAsSyntaxError = true;
+      if (run.setup.board.endAsSyntaxError(tracked.program, event.detail)) return;
+      tracked.judgedAsSyntaxError = false;
+      throw breaksProtocol("found a syntax error in a program that has already run");
+    }
+    default:
+      throw new Error(`unknown event ${JSON.stringify(event satisfies never)}`);
+  }
+}
+
+function endCase(run: ChunkRun, tracked: Tracked, caseIndex: number, outcome: CaseOutcome): void {
+  const { board, judge } = run.setup;
+  if (outcome.end.kind === "isolation_failed") run.isolationFailed = true;
+  if (!board.isOpen(tracked.program)) return;
+  const judgement = judge(tracked.program, caseIndex, outcome);
+  if (judgement.kind === "case") {
+    board.endCase(tracked.program, caseIndex, judgement.result);
+    return;
+  }
+  board.giveBack(tracked.program, {
+    fault: judgement.fault,
+    suspects: [],
+    touched: [caseIndex],
+    innocent: [],
+    whileAlone: run.alone,
+  });
+}
+
+function findProgram(run: ChunkRun, programId: string): Tracked {
+  const tracked = run.tracked.get(programId);
+  if (tracked === undefined) throw breaksProtocol("told of a program that it was not given");
+  if (tracked.judgedAsSyntaxError) throw breaksProtocol("told of a program after its syntax error");
+  return tracked;
+}
+
+function findCase(run: ChunkRun, programId: string, index: number, expected: CaseState): Tracked {
+  const tracked = findProgram(run, programId);
+  const state = tracked.states[index];
+  if (state === undefined) throw breaksProtocol("told of a test case that it was not given");
+  if (state !== expected) {
+    throw breaksProtocol(`told of a case that is ${state} what only one that is ${expected} can do`);
+  }
+  return tracked;
+}
+
+/** A whole answer: only `completed` promises that every case has an end. */
+function settleRest(run: ChunkRun, end: ChunkEnd): "healthy" | "broken" {
+  switch (end) {
+    case "completed":
+      if (hasRest(run)) throw breaksProtocol("completed without an end for every case");
+      return run.isolationFailed ? "broken" : "healthy";
+    case "deadline":
+      for (const tracked of run.tracked.values()) {
+        if (hasRestOf(tracked)) run.setup.board.fail(tracked.program, deadlineExceeded());
+      }
+      return run.isolationFailed ? "broken" : "healthy";
+    case "cancelled":
+      throw new Fault("cancelled", "The batch was cancelled.");
+    case "superseded":
+      giveBackRest(run, takenOver(), false);
+      return "broken";
+    default:
+      throw new Error(`unknown end ${JSON.stringify(end satisfies never)}`);
+  }
+}
+
+/** The fault of whatever has no end when the batch's time is up. */
+export function deadlineExceeded(): Fault {
+  const detail =
+    "The batch's deadline passed before all test cases had run. Send fewer samples, or a longer deadline_ms.";
+  return new Fault("deadline_exceeded", detail);
+}
+
+/** The loss of a lease says nothing about the programs that ran under it: none of them is a suspect. */
+function takenOver(): Fault {
+  return new Fault("worker_lost", "The worker was taken over by another holder in the middle of its work.");
+}
+
+function giveBackRest(run: ChunkRun, fault: Fault, suspicious: boolean): void {
+  const open = [...run.tracked.values()].filter((tracked) => hasRestOf(tracked));
+  const anySuspect = suspicious && open.some((tracked) => tracked.states.includes("started"));
+  for (const tracked of open) {
+    const started = casesIn(tracked, "started");
+    const waiting = casesIn(tracked, "waiting");
+    run.setup.board.giveBack(tracked.program, {
+      fault,
+      suspects: suspicious ? started : [],
+      touched: anySuspect ? [] : [...started, ...waiting],
+      innocent: anySuspect ? waiting : [],
+      whileAlone: run.alone,
+    });
+  }
+}
+
+function hasRest(run: ChunkRun): boolean {
+  return [...run.tracked.values()].some(hasRestOf);
+}
+
+function hasRestOf(tracked: Tracked): boolean {
+  return !tracked.judgedAsSyntaxError && tracked.states.some((state) => state !== "ended");
+}
+
+function casesIn(tracked: Tracked, wanted: CaseState): number[] {
+  return tracked.caseIndexes.filter((_, index) => tracked.states[index] === wanted);
+}
+
+function breaksProtocol(what: string): Fault {
+  return new Fault("supervisor_protocol", `The worker ${what}.`);
+}

@@ -1,0 +1,45 @@
+/**
+ * How much one request to a worker carries.
+ *
+ * Guided self-scheduling: a free worker gets a share of what is still waiting, so chunks are large while there is much
+ * to do (few requests) and small towards the end (nobody waits for a straggler).
+ */
+export const chunkLimits = {
+  /** A chunk is this part of what a worker would get if all shared what waits: more is steadier, and more requests. */
+  sharesPerWorker: 3,
+  /** Below so many programs a chunk isn't worth a request, unless its cases are many. */
+  smallestPrograms: 4,
+  smallestCases: 48,
+  largestCases: 512,
+  /** Of sources and inputs, as UTF-8. */
+  largestBytes: 4 * 1024 * 1024,
+} as const;
+
+export interface ChunkFill {
+  readonly programs: number;
+  readonly cases: number;
+  readonly bytes: number;
+}
+
+/** The number of cases to aim for when `queuedCases` wait and `workers` share them. */
+export function aimForCases(queuedCases: number, workers: number): number {
+  return Math.min(
+    chunkLimits.largestCases,
+    Math.ceil(queuedCases / (chunkLimits.sharesPerWorker * Math.max(1, workers))),
+  );
+}
+
+/** Whether no further program should be added, as far as the aim goes; what may not be exceeded is seen to case by case. */
+export function isChunkFull(fill: ChunkFill, aimCases: number): boolean {
+  if (fill.cases < aimCases) return false;
+  return fill.programs >= chunkLimits.smallestPrograms || fill.cases >= chunkLimits.smallestCases;
+}
+
+/**
+ * How many of a program's waiting cases a chunk may take. Small programs are never split: each part is compiled anew.
+ */
+export function shareOfProgram(waitingCases: number, fill: ChunkFill, aimCases: number): number {
+  const room = chunkLimits.largestCases - fill.cases;
+  if (waitingCases <= chunkLimits.smallestCases) return Math.min(waitingCases, room);
+  return Math.min(waitingCases, room, Math.max(aimCases - fill.cases, chunkLimits.smallestCases));
+}

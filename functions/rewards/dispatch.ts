@@ -1,0 +1,238 @@
+/**
+ * Workers and the work that waits for them.
+ *
+ * Theory of operation
+ * - One loop asks for workers, one at a time, while cases wait and fewer workers are here than the work is worth. The
+ *   request is dropped when nothing waits any more.
+ * - Each worker takes a chunk, runs it, takes the next one. It is released when nothing waits or when it broke.
+ * - When no worker can be had but some are here, they go on, and the loop asks again after a rest, or at once when they
+ *   are gone.
+ * - Everything ends through one signal: all programs settled, the deadline, the caller's cancellation, or a bug.
+ *   Whichever it was, every lease is released before `dispatch` returns.
+ */
+import { setMaxListeners } from "node:events";
+import type { Board } from "./board.ts";
+import { type ChunkSetup, deadlineExceeded, runChunk } from "./chunk-run.ts";
+import { Fault } from "./faults.ts";
+import type { Clock, WorkerLease, WorkerSource } from "./ports.ts";
+
+export interface DispatchSetup {
+  readonly board: Board;
+  readonly workers: WorkerSource;
+  readonly clock: Clock;
+  readonly newId: () => string;
+  readonly judge: ChunkSetup["judge"];
+  readonly deadlineAtMs: number;
+  readonly maxWorkers: number;
+  readonly signal: AbortSignal;
+}
+
+export interface DispatchReport {
+  /** When the first worker was had; null when none was. */
+  readonly firstWorkerAtMs: number | null;
+  readonly workerIds: ReadonlySet<string>;
+  readonly workersCreated: number;
+  readonly heldMs: number;
+}
+
+/** A worker is worth asking for when it would have so many cases to run. */
+const CASES_PER_WORKER = 16;
+/** Between a request for a worker that failed and the next one, while other workers are here. */
+const REST_MS = 5_000;
+
+interface Dispatch {
+  readonly setup: DispatchSetup;
+  /** Aborted when nothing is left to do, for whatever reason. */
+  readonly stop: AbortController;
+  readonly serving: Set<Promise<void>>;
+  readonly workerIds: Set<string>;
+  /** Workers that are here. */
+  crew: number;
+  /** Until then no worker is asked for while others are here: the last request failed. */
+  restUntilMs: number;
+  pendingAcquire: AbortController | null;
+  wakeRecruiter: () => void;
+  /** Why the whole batch has no answer. */
+  failure: unknown;
+  firstWorkerAtMs: number | null;
+  workersCreated: number;
+  heldMs: number;
+}
+
+/**
+ * Settles every program of the board, or throws: a `Fault` that concerns the whole batch (no worker could be had and
+ * no program was started, or it was cancelled), or whatever unexpected error a worker's adapter threw.
+ */
+export async function dispatch(setup: DispatchSetup): Promise<DispatchReport> {
+  const state = createDispatch(setup);
+  const cancel = () => stopWith(state, new Fault("cancelled", "The batch was cancelled."));
+  setup.signal.addEventListener("abort", cancel, { once: true });
+  if (setup.signal.aborted) cancel();
+  const deadline = watchDeadline(state);
+  noteChange(state);
+  try {
+    await recruit(state);
+  } catch (error) {
+    stopWith(state, error);
+  }
+  while (state.serving.size > 0) await Promise.all(state.serving);
+  setup.signal.removeEventListener("abort", cancel);
+  await deadline;
+  if (state.failure !== null) throw state.failure;
+  const { firstWorkerAtMs, workerIds, workersCreated, heldMs } = state;
+  return { firstWorkerAtMs, workerIds, workersCreated, heldMs };
+}
+
+function createDispatch(setup: DispatchSetup): Dispatch {
+  const stop = new AbortController();
+  // Every worker listens to it, and there may be more than Node's default takes for a leak.
+  setMaxListeners(0, stop.signal);
+  return {
+    setup,
+    stop,
+    serving: new Set(),
+    workerIds: new Set(),
+    crew: 0,
+    restUntilMs: 0,
+    pendingAcquire: null,
+    wakeRecruiter: () => {},
+    failure: null,
+    firstWorkerAtMs: null,
+    workersCreated: 0,
+    heldMs: 0,
+  };
+}
+
+/** Ends the dispatch; the first failure counts. */
+function stopWith(state: Dispatch, failure: unknown): void {
+  if (!state.stop.signal.aborted) state.failure = failure;
+  state.stop.abort();
+  state.pendingAcquire?.abort();
+  state.wakeRecruiter();
+}
+
+/** To be called after whatever may change what should be done next. */
+function noteChange(state: Dispatch): void {
+  const { board } = state.setup;
+  if (board.openPrograms() === 0) stopWith(state, null);
+  if (board.queuedCases() === 0) state.pendingAcquire?.abort();
+  state.wakeRecruiter();
+}
+
+async function watchDeadline(state: Dispatch): Promise<void> {
+  const { clock, deadlineAtMs } = state.setup;
+  await clock.sleep(Math.max(0, deadlineAtMs - clock.nowMs()), state.stop.signal);
+  if (state.stop.signal.aborted) return;
+  if (state.crew === 0) giveUp(state, noCapacity());
+  else state.setup.board.failAll(deadlineExceeded());
+  noteChange(state);
+}
+
+/** No worker can be had: the fault of the batch when nothing was started, else of what is still open. */
+function giveUp(state: Dispatch, fault: Fault): void {
+  if (state.setup.board.programsRun() === 0) stopWith(state, fault);
+  else state.setup.board.failAll(fault);
+  noteChange(state);
+}
+
+async function recruit(state: Dispatch): Promise<void> {
+  while (!state.stop.signal.aborted) {
+    if (!wantsWorker(state)) {
+      await waitForChange(state);
+      continue;
+    }
+    const had = await acquire(state);
+    if (had instanceof Fault) {
+      if (had.code === "misconfigured" && state.setup.board.programsRun() === 0) stopWith(state, had);
+      else if (state.crew === 0) giveUp(state, had);
+      else rest(state);
+    } else if (had !== null) {
+      enlist(state, had);
+    }
+  }
+}
+
+function rest(state: Dispatch): void {
+  const { clock } = state.setup;
+  state.restUntilMs = clock.nowMs() + REST_MS;
+  void clock.sleep(REST_MS, state.stop.signal).then(() => state.wakeRecruiter());
+}
+
+function waitForChange(state: Dispatch): Promise<void> {
+  return new Promise((resolve) => {
+    state.wakeRecruiter = resolve;
+  });
+}
+
+function wantsWorker(state: Dispatch): boolean {
+  if (state.setup.board.queuedCases() === 0) return false;
+  if (state.crew > 0 && state.setup.clock.nowMs() < state.restUntilMs) return false;
+  return state.crew < countWorthwhile(state);
+}
+
+/** How many workers the open work is worth. */
+function countWorthwhile(state: Dispatch): number {
+  const { board, maxWorkers } = state.setup;
+  return Math.min(maxWorkers, Math.ceil(board.openCases() / CASES_PER_WORKER) + board.queuedAlone());
+}
+
+/** A lease; the fault that says why there is none; null when it is no longer wanted. */
+async function acquire(state: Dispatch): Promise<WorkerLease | Fault | null> {
+  const wanted = new AbortController();
+  state.pendingAcquire = wanted;
+  try {
+    const { deadlineAtMs, workers } = state.setup;
+    const lease = await workers.acquire({ deadlineAtMs, signal: wanted.signal });
+    if (lease !== null || wanted.signal.aborted) return lease;
+    return noCapacity();
+  } catch (error) {
+    if (error instanceof Fault) return wanted.signal.aborted ? null : error;
+    throw error;
+  } finally {
+    state.pendingAcquire = null;
+  }
+}
+
+/** Puts a worker to work; it is given back even when the work has gone meanwhile. */
+function enlist(state: Dispatch, lease: WorkerLease): void {
+  const service = serve(state, lease).finally(() => state.serving.delete(service));
+  state.serving.add(service);
+}
+
+async function serve(state: Dispatch, lease: WorkerLease): Promise<void> {
+  const { board, clock } = state.setup;
+  const sinceMs = clock.nowMs();
+  state.firstWorkerAtMs ??= sinceMs;
+  state.crew += 1;
+  let condition: "healthy" | "broken" = "healthy";
+  try {
+    while (condition === "healthy" && !state.stop.signal.aborted) {
+      const assignment = board.take(Math.max(state.crew, countWorthwhile(state)));
+      if (assignment === null) break;
+      state.workerIds.add(lease.workerId);
+      noteChange(state);
+      condition = await runChunk(lease, assignment, setUpChunk(state));
+      noteChange(state);
+    }
+  } catch (error) {
+    stopWith(state, error);
+    if (!(error instanceof Fault)) condition = "broken";
+  } finally {
+    state.crew -= 1;
+    noteChange(state);
+    await lease.release(condition);
+    if (lease.created === true) state.workersCreated += 1;
+    state.heldMs += clock.nowMs() - sinceMs;
+  }
+}
+
+function setUpChunk(state: Dispatch): ChunkSetup {
+  const { board, clock, deadlineAtMs, judge, newId } = state.setup;
+  const deadlineMs = Math.max(1, deadlineAtMs - clock.nowMs());
+  return { board, chunkId: newId(), deadlineMs, signal: state.stop.signal, judge };
+}
+
+function noCapacity(): Fault {
+  const detail = "No worker became free before the batch's deadline. Send it again later.";
+  return new Fault("no_capacity", detail);
+}

@@ -1,0 +1,158 @@
+/**
+ * What waits for a worker: cases in the order of their programs, and cases that must run alone.
+ *
+ * Cases that were never handed out are a number per program and not a list, so that a batch of a million cases waits
+ * in little memory. Cases that must run alone wait until the others are handed out: what they may do to a worker
+ * then harms nobody else's turn.
+ */
+import { aimForCases, type ChunkFill, chunkLimits, isChunkFull, shareOfProgram } from "./chunking.ts";
+import type { PlannedProgram } from "./plan.ts";
+
+/** The cases of one program in one chunk. */
+export interface Portion {
+  readonly program: PlannedProgram;
+  readonly caseIndexes: readonly number[];
+}
+
+/** What one worker does in one request. */
+export interface Assignment {
+  readonly portions: readonly Portion[];
+  /** A single case that came back from a chunk that went wrong. */
+  readonly alone: boolean;
+}
+
+export interface WorkQueue {
+  /** Cases that wait. */
+  size(): number;
+  /** How many of them must run alone. */
+  sizeAlone(): number;
+  /** The next chunk for one of `workers` workers; null when nothing waits. */
+  take(workers: number): Assignment | null;
+  /** Puts a case back, to run among others or alone. */
+  putBack(program: PlannedProgram, caseIndex: number, alone: boolean): void;
+  /** What waits of this program, except alone, is not handed out until it is let go: it may be what ends workers. */
+  hold(program: PlannedProgram): void;
+  letGo(program: PlannedProgram): void;
+  /** Forgets what waits of this program: its fate is known. */
+  drop(program: PlannedProgram): void;
+}
+
+interface Waiting {
+  readonly program: PlannedProgram;
+  nextCase: number;
+  readonly returned: number[];
+  listed: boolean;
+  held: boolean;
+  aloneCases: number;
+}
+
+export function createWorkQueue(programs: readonly PlannedProgram[]): WorkQueue {
+  const waiting = new Map<PlannedProgram, Waiting>();
+  let line: Waiting[] = [];
+  let head = 0;
+  let alone: { program: PlannedProgram; caseIndex: number }[] = [];
+  let together = 0;
+  for (const program of programs) {
+    const entry = { program, nextCase: 0, returned: [], listed: true, held: false, aloneCases: 0 };
+    waiting.set(program, entry);
+    line.push(entry);
+    together += program.task.inputs.length;
+  }
+
+  const list = (entry: Waiting) => {
+    if (!entry.listed) line.push(entry);
+    entry.listed = true;
+  };
+  const takeTogether = (workers: number): Assignment => {
+    const aimCases = aimForCases(together, workers);
+    const portions: Portion[] = [];
+    let fill: ChunkFill = { programs: 0, cases: 0, bytes: 0 };
+    while (head < line.length && !isChunkFull(fill, aimCases)) {
+      const entry = line[head] as Waiting;
+      const share = entry.held ? 0 : shareOfProgram(countWaiting(entry), fill, aimCases);
+      const taken = takeCases(entry, share, chunkLimits.largestBytes - fill.bytes, portions.length === 0);
+      if (taken.caseIndexes.length > 0)
+        portions.push({ program: entry.program, caseIndexes: taken.caseIndexes });
+      together -= taken.caseIndexes.length;
+      fill = {
+        programs: portions.length,
+        cases: fill.cases + taken.caseIndexes.length,
+        bytes: fill.bytes + taken.bytes,
+      };
+      if (countWaiting(entry) > 0 && !entry.held) break;
+      entry.listed = false;
+      head += 1;
+    }
+    if (head > 1024) {
+      line = line.slice(head);
+      head = 0;
+    }
+    return { portions, alone: false };
+  };
+
+  return {
+    size: () => together + alone.length,
+    sizeAlone: () => alone.length,
+    take(workers) {
+      if (together > 0) return takeTogether(workers);
+      const next = alone.shift();
+      if (next === undefined) return null;
+      (waiting.get(next.program) as Waiting).aloneCases -= 1;
+      return { portions: [{ program: next.program, caseIndexes: [next.caseIndex] }], alone: true };
+    },
+    putBack(program, caseIndex, mustBeAlone) {
+      const entry = waiting.get(program) as Waiting;
+      if (mustBeAlone) {
+        alone.push({ program, caseIndex });
+        entry.aloneCases += 1;
+        return;
+      }
+      entry.returned.push(caseIndex);
+      if (entry.held) return;
+      together += 1;
+      list(entry);
+    },
+    hold(program) {
+      const entry = waiting.get(program) as Waiting;
+      if (!entry.held) together -= countWaiting(entry);
+      entry.held = true;
+    },
+    letGo(program) {
+      const entry = waiting.get(program) as Waiting;
+      if (!entry.held) return;
+      entry.held = false;
+      together += countWaiting(entry);
+      list(entry);
+    },
+    drop(program) {
+      const entry = waiting.get(program) as Waiting;
+      if (!entry.held) together -= countWaiting(entry);
+      entry.nextCase = program.task.inputs.length;
+      entry.returned.length = 0;
+      if (entry.aloneCases > 0) alone = alone.filter((single) => single.program !== program);
+      entry.aloneCases = 0;
+    },
+  };
+}
+
+function countWaiting(entry: Waiting): number {
+  return entry.program.task.inputs.length - entry.nextCase + entry.returned.length;
+}
+
+/** Takes up to `share` cases that fit into `roomBytes`; the first of a chunk always fits. */
+function takeCases(entry: Waiting, share: number, roomBytes: number, first: boolean) {
+  const { program } = entry;
+  const caseIndexes: number[] = [];
+  let bytes = Buffer.byteLength(program.source);
+  while (caseIndexes.length < share) {
+    const caseIndex = entry.returned.at(-1) ?? entry.nextCase;
+    const inputBytes = Buffer.byteLength(program.task.inputs[caseIndex] ?? "");
+    const mustFit = !(first && caseIndexes.length === 0);
+    if (mustFit && bytes + inputBytes > roomBytes) break;
+    bytes += inputBytes;
+    caseIndexes.push(caseIndex);
+    if (entry.returned.length > 0) entry.returned.pop();
+    else entry.nextCase += 1;
+  }
+  return { caseIndexes, bytes: caseIndexes.length > 0 ? bytes : 0 };
+}

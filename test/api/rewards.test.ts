@@ -1,0 +1,362 @@
+import { gzipSync } from "node:zlib";
+import { afterEach, describe, expect, it } from "vitest";
+import { RewardsAnswer, StreamLine } from "../../functions/api/answer-schemas.ts";
+import { Fault, type FaultCode } from "../../functions/rewards/faults.ts";
+import { obey, type ScriptedWorkers } from "../rewards/scripted-workers.ts";
+import { settle } from "../rewards/virtual-clock.ts";
+import {
+  createTestApp,
+  post,
+  readProblem,
+  rightRequest,
+  type TestApp,
+  type TestAppOptions,
+} from "./test-app.ts";
+
+const started: ScriptedWorkers[] = [];
+
+function start(options: TestAppOptions = {}): TestApp {
+  const testApp = createTestApp(options);
+  started.push(testApp.workers);
+  return testApp;
+}
+
+afterEach(() => {
+  for (const { leases } of started.splice(0)) {
+    for (const lease of leases) expect(lease.released, "each worker is released once").toHaveLength(1);
+  }
+});
+
+const threeCases = ["0", "1", "2"].map((text) => ({ input: text, output: text }));
+
+function requestFor(sources: readonly string[], options: Record<string, unknown> = {}) {
+  const samples = sources.map((source) => ({ task: "t", completion: `\`\`\`python\n${source}\n\`\`\`` }));
+  return { tasks: { t: { test_cases: threeCases } }, samples, options };
+}
+
+async function answerTo(testApp: TestApp, body: unknown) {
+  const answer = await post(testApp, body);
+  expect(answer.status).toBe(200);
+  return RewardsAnswer.parse(await answer.json());
+}
+
+async function readLines(answer: Response) {
+  const text = await answer.text();
+  expect(text.endsWith("\n")).toBe(true);
+  return text
+    .trimEnd()
+    .split("\n")
+    .map((line) => StreamLine.parse(JSON.parse(line)) as Record<string, unknown>);
+}
+
+const twoOfThree: TestAppOptions = {
+  script: (turn) => {
+    if (turn.job.source.startsWith("starved"))
+      return { kind: "end", end: { kind: "starved", detail: "0.1 s of 2 s" } };
+    if (turn.job.source.startsWith("third") && turn.input !== "0") return { kind: "print", stdout: "7" };
+    return obey(turn);
+  },
+};
+
+describe("POST /v1/rewards", () => {
+  it("answers with one reward per sample, in order, and says what happened to each", async () => {
+    const request = requestFor(["right", "third", "crash", "segv", "broken", "starved"]);
+    request.samples.push({ task: "t", completion: "I don't know." });
+    const { rewards, results, usage } = await answerTo(start(twoOfThree), request);
+    expect(rewards).toEqual([1, 1 / 3, 0, 0, 0, null, 0]);
+    const measures = { wall_ms: 4, cpu_ms: 3, peak_rss_kib: 9000 };
+    const verdicts = (verdict: object) => [0, 1, 2].map(() => ({ ...verdict, ...measures }));
+    expect(results).toEqual([
+      { reward: 1, status: "graded", passed: 3, total: 3, verdicts: verdicts({ verdict: "passed" }) },
+      expect.objectContaining({ reward: 1 / 3, status: "graded", passed: 1, total: 3 }),
+      {
+        reward: 0,
+        status: "graded",
+        passed: 0,
+        total: 3,
+        verdicts: verdicts({ verdict: "runtime_error", exit_code: 3 }),
+      },
+      {
+        reward: 0,
+        status: "graded",
+        passed: 0,
+        total: 3,
+        verdicts: verdicts({ verdict: "signaled", signal: "SIGSEGV" }),
+      },
+      { reward: 0, status: "syntax_error", reason: "line 1: invalid syntax", passed: 0, total: 3 },
+      {
+        reward: null,
+        status: "fault",
+        fault: { code: "starved", detail: expect.any(String), retryable: true },
+      },
+      { reward: 0, status: "no_program", reason: "no_fenced_block", passed: 0, total: 3 },
+    ]);
+    expect(usage).toMatchObject({ programs_run: 6, duplicates: 0, retries: 3, workers_created: 0 });
+  });
+
+  it("leaves results out when only rewards are wanted, and lists the faults", async () => {
+    const body = requestFor(["right", "starved"], { detail: "rewards" });
+    const answer = await answerTo(start(twoOfThree), body);
+    expect(answer).toMatchObject({
+      rewards: [1, null],
+      faults: [{ index: 1, code: "starved", retryable: true }],
+    });
+    expect(answer).not.toHaveProperty("results");
+  });
+
+  it("adds outputs when they are wanted", async () => {
+    const { results } = await answerTo(start(), requestFor(["right"], { detail: "output" }));
+    expect(results?.[0]?.verdicts?.[1]).toMatchObject({
+      verdict: "passed",
+      stdout: "1",
+      stderr_tail: "tail",
+    });
+  });
+
+  it("takes tasks inline, chats, gzip, and a batch for the default run", async () => {
+    const completion = [
+      { role: "user", content: "Please.", name: "somebody" },
+      {
+        role: "assistant",
+        content: [
+          { type: "image", url: "x" },
+          { type: "text", text: "```py\nright\n```" },
+        ],
+        tool_calls: [],
+      },
+    ];
+    const samples = [
+      { task: { test_cases: threeCases }, completion },
+      { task: { test_cases: threeCases }, completion: [{ role: "assistant", content: null }] },
+    ];
+    const bytes = gzipSync(JSON.stringify({ run_id: "default", samples }));
+    const answer = await post(start(), bytes, { "content-encoding": "gzip" });
+    expect((await answer.json()) as object).toMatchObject({ rewards: [1, 0] });
+  });
+
+  it("hands options and limits on to where they count", async () => {
+    const testApp = start();
+    const request = requestFor(["right"], { extraction: "last", reasoning: "none", deadline_ms: 5_000 });
+    const limits = { time_ms: 10, memory_mib: 448, output_bytes: 1 };
+    Object.assign(request.tasks.t, { limits });
+    request.samples[0] = {
+      task: "t",
+      completion: "<think>\n```python\nwrong\n```\n</think>\n```python\nright\n```\n```python\ncrash\n```",
+    };
+    expect(await answerTo(testApp, request)).toMatchObject({ rewards: [0] });
+    expect(testApp.workers.chunks[0]?.chunk).toMatchObject({
+      deadlineMs: 5_000,
+      programs: [{ source: "crash\n", limits: { timeMs: 10, memoryMib: 448, outputBytes: 1 } }],
+    });
+  });
+
+  it("fills in defaults", async () => {
+    const testApp = start();
+    await answerTo(testApp, requestFor(["right"]));
+    expect(testApp.workers.chunks[0]?.chunk).toMatchObject({
+      deadlineMs: 600_000,
+      programs: [{ limits: { timeMs: 2_000, memoryMib: 192, outputBytes: 65_536 } }],
+    });
+  });
+
+  it("takes values at the ends of their ranges", async () => {
+    const text = JSON.stringify("x".repeat(1_048_574));
+    const body = {
+      tasks: {
+        ["k".repeat(200)]: {
+          test_cases: [{ input: text, output: text }],
+          limits: { time_ms: 60_000, memory_mib: 32, output_bytes: 1_048_576 },
+        },
+      },
+      samples: [{ task: "k".repeat(200), completion: `\`\`\`\nright\n\`\`\`${" ".repeat(262_131)}` }],
+      options: { deadline_ms: 840_000 },
+    };
+    expect(await answerTo(start(), body)).toMatchObject({ rewards: [1] });
+  });
+
+  it("takes a long chat, of which only the last message counts", async () => {
+    const completion = [
+      { role: "user", content: "x".repeat(300_000) },
+      { role: "assistant", content: "```\nright\n```" },
+    ];
+    expect(
+      await answerTo(start(), { ...rightRequest(), samples: [{ task: "sum", completion }] }),
+    ).toMatchObject({
+      rewards: [1],
+    });
+  });
+
+  it("knows no run but the default one yet", async () => {
+    const testApp = start();
+    const answer = await post(testApp, { ...rightRequest(), run_id: "job-7" });
+    expect(answer.status).toBe(404);
+    expect(await readProblem(answer)).toMatchObject({ code: "run_not_found" });
+    expect(testApp.workers.acquires).toEqual([]);
+  });
+
+  it("grades ten thousand samples in little time of its own", async () => {
+    const request = requestFor(
+      Array.from({ length: 10_000 }, (_, index) => `right ${index}`),
+      { detail: "rewards" },
+    );
+    request.tasks.t.test_cases = threeCases.slice(0, 1);
+    const testApp = start();
+    const before = process.cpuUsage();
+    const { rewards } = await answerTo(testApp, request);
+    const { user, system } = process.cpuUsage(before);
+    expect(rewards).toEqual(request.samples.map(() => 1));
+    expect(
+      (user + system) / 1_000 / 10_000,
+      "CPU ms a sample, the scripted workers' part included",
+    ).toBeLessThan(0.5);
+  });
+});
+
+describe("a batch of which nothing was started", () => {
+  it.each<[FaultCode, number, string | null]>([
+    ["no_capacity", 503, "5"],
+    ["sandbox_unavailable", 503, "5"],
+    ["store_unavailable", 503, "2"],
+    ["isolation_failed", 503, "30"],
+    ["misconfigured", 503, null],
+    ["cancelled", 409, null],
+  ])("is refused with %s", async (code, status, retryAfter) => {
+    const options: TestAppOptions = {
+      onAcquire: async () => {
+        throw new Fault(code, "What happened.");
+      },
+    };
+    const answer = await post(start(options), rightRequest());
+    expect(answer.status).toBe(status);
+    expect(answer.headers.get("retry-after")).toBe(retryAfter);
+    expect(await readProblem(answer)).toMatchObject({ status, code, detail: "What happened.", errors: [] });
+
+    const lines = await readLines(
+      await post(start(options), rightRequest(), { accept: "application/x-ndjson" }),
+    );
+    expect(lines.at(-1)).toMatchObject({ type: "error", status, code, detail: "What happened." });
+    expect(lines.at(-1)?.retry_after_s).toBe(retryAfter === null ? undefined : Number(retryAfter));
+  });
+});
+
+describe("a stream", () => {
+  const stream = { accept: "application/x-ndjson" };
+
+  it("has a line per sample as it ends, and the whole in its last line", async () => {
+    const testApp = start(twoOfThree);
+    const answer = await post(testApp, requestFor(["starved", "right", "third"]), stream);
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get("content-type")).toBe("application/x-ndjson");
+    const lines = await readLines(answer);
+    const results = lines.filter((line) => line.type === "result");
+    expect(results.map((line) => line.index)).toEqual([1, 2, 0]);
+    expect(results[0]).toMatchObject({
+      reward: 1,
+      status: "graded",
+      passed: 3,
+      total: 3,
+      verdicts: { length: 3 },
+    });
+    expect(results[2]).toMatchObject({ reward: null, status: "fault", fault: { code: "starved" } });
+    expect(lines.at(-1)).toMatchObject({
+      type: "summary",
+      rewards: [null, 1, 1 / 3],
+      request_id: expect.any(String),
+    });
+    expect(lines.at(-1)?.request_id).toBe(answer.headers.get("x-request-id"));
+    expect(lines.filter((line) => line.type === "summary" || line.type === "error")).toHaveLength(1);
+  });
+
+  it("has short lines when only rewards are wanted", async () => {
+    const answer = await post(
+      start(twoOfThree),
+      requestFor(["right", "starved"], { detail: "rewards" }),
+      stream,
+    );
+    const results = (await readLines(answer)).filter((line) => line.type === "result");
+    expect(results).toEqual([
+      { type: "result", index: 0, reward: 1 },
+      {
+        type: "result",
+        index: 1,
+        reward: null,
+        fault: { code: "starved", detail: expect.any(String), retryable: true },
+      },
+    ]);
+  });
+
+  it("is written while the batch runs", async () => {
+    let open = () => {};
+    const gate = new Promise<void>((resolve) => {
+      open = resolve;
+    });
+    const testApp = start({
+      script: async (turn) => {
+        if (turn.job.source.startsWith("later")) await gate;
+        return obey(turn);
+      },
+    });
+    const answer = await post(testApp, requestFor(["right", "later"]), stream);
+    const reader = (answer.body as ReadableStream<Uint8Array>).getReader();
+    let text = "";
+    while (!text.includes('"result"')) text += new TextDecoder().decode((await reader.read()).value);
+    expect(text).toContain('"index":0');
+    expect(text).not.toContain("summary");
+    await testApp.clock.advance(10_000);
+    text = new TextDecoder().decode((await reader.read()).value);
+    expect(JSON.parse(text)).toEqual({ type: "progress", done: 1, total: 2 });
+    open();
+    while (!text.includes('"summary"')) text += new TextDecoder().decode((await reader.read()).value);
+    expect((await reader.read()).done).toBe(true);
+  });
+
+  it("that nobody reads any more stops the batch", async () => {
+    const testApp = start({ script: () => ({ kind: "hang" }) });
+    const answer = await post(testApp, requestFor(["right"]), stream);
+    await settle();
+    expect(testApp.workers.leases[0]?.executing).toBe(1);
+    await answer.body?.cancel();
+    await settle();
+    expect(testApp.workers.leases[0]).toMatchObject({ executing: 0, aborted: true, released: ["healthy"] });
+    expect(testApp.logged).toEqual([]);
+  });
+
+  it("ends with an error line when something breaks in its middle, and tells no secret", async () => {
+    const testApp = start({
+      script: (turn) =>
+        turn.job.source.startsWith("bug")
+          ? { kind: "throw", error: new TypeError("password is hunter2") }
+          : obey(turn),
+    });
+    const answer = await post(testApp, requestFor(["right", "bug"]), stream);
+    const lines = await readLines(answer);
+    expect(lines.at(-1)).toMatchObject({ type: "error", code: "internal", status: 500, errors: [] });
+    expect(JSON.stringify(lines)).not.toContain("hunter2");
+    expect(testApp.logged).toMatchObject([
+      { level: "error", code: "internal", requestId: answer.headers.get("x-request-id") },
+    ]);
+  });
+
+  it("is not begun for a request that is refused", async () => {
+    const answer = await post(start(), { samples: [] }, stream);
+    expect(answer.status).toBe(422);
+    expect(answer.headers.get("content-type")).toBe("application/problem+json");
+  });
+
+  it.each([
+    ["application/x-ndjson", true],
+    ["Application/X-NDJSON; q=0.5", true],
+    ["application/x-ndjson, application/json;q=0.5", true],
+    ["application/x-ndjson, application/json", true],
+    ["application/x-ndjson, application/problem+json", true],
+    ["application/json, application/x-ndjson", false],
+    ["application/json, application/x-ndjson;q=0.9", false],
+    ["application/x-ndjson;q=0", false],
+    ["*/*", false],
+    ["text/html", false],
+  ])("for 'Accept: %s': %s", async (accept, streams) => {
+    const answer = await post(start(), rightRequest(), { accept });
+    await answer.text();
+    expect(answer.headers.get("content-type")).toBe(streams ? "application/x-ndjson" : "application/json");
+  });
+});

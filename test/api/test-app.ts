@@ -1,0 +1,78 @@
+/** The app with scripted workers behind it. */
+import { createApp } from "../../functions/api/app.ts";
+import { hashApiKey } from "../../functions/api/authentication.ts";
+import type { ProbeReadiness } from "../../functions/api/health-routes.ts";
+import type { LogEvent } from "../../functions/api/log.ts";
+import type { ProblemBody } from "../../functions/api/problem.ts";
+import type { GradeBatch } from "../../functions/rewards/batch.ts";
+import { createBatchGrader } from "../../functions/rewards/batch-grader.ts";
+import {
+  createScriptedWorkers,
+  type ScriptedWorkers,
+  type ScriptedWorkersOptions,
+} from "../rewards/scripted-workers.ts";
+import { createVirtualClock, type VirtualClock } from "../rewards/virtual-clock.ts";
+
+export const apiKey = "a-key-for-tests";
+
+export interface TestApp {
+  readonly app: ReturnType<typeof createApp>;
+  readonly workers: ScriptedWorkers;
+  readonly clock: VirtualClock;
+  readonly logged: Parameters<LogEvent>[0][];
+}
+
+export interface TestAppOptions extends ScriptedWorkersOptions {
+  readonly gradeBatch?: GradeBatch;
+  readonly probeReadiness?: ProbeReadiness;
+}
+
+export function createTestApp(options: TestAppOptions = {}): TestApp {
+  const clock = createVirtualClock();
+  const workers = createScriptedWorkers(options);
+  const logged: TestApp["logged"] = [];
+  let chunks = 0;
+  const graded = createBatchGrader({
+    workers,
+    clock,
+    newId: () => `chunk-${++chunks}`,
+    config: { maxWorkers: 2 },
+  });
+  const app = createApp({
+    apiKeyHashes: [hashApiKey("an-older-key"), hashApiKey(apiKey)],
+    gradeBatch: options.gradeBatch ?? graded,
+    probeReadiness: options.probeReadiness ?? (async () => ({ isReady: true, checks: { table: "ok" } })),
+    config: { maxMemoryMib: 448 },
+    log: (event) => logged.push(event),
+  });
+  return { app, workers, clock, logged };
+}
+
+export const jsonHeaders = { authorization: `Bearer ${apiKey}`, "content-type": "application/json" };
+
+/** Sends a body that is JSON, or is meant not to be. */
+export function post(
+  { app }: TestApp,
+  body: unknown,
+  headers: Record<string, string> = {},
+): Response | Promise<Response> {
+  const isRaw = typeof body === "string" || body instanceof Uint8Array;
+  return app.request("/v1/rewards", {
+    method: "POST",
+    headers: { ...jsonHeaders, ...headers },
+    body: isRaw ? body : JSON.stringify(body),
+  });
+}
+
+/** A request that is right; tests change one thing in it. */
+export function rightRequest() {
+  return {
+    tasks: { sum: { test_cases: [{ input: "1", output: "1" }] } } as Record<string, unknown>,
+    samples: [{ task: "sum", completion: "```python\nright\n```" }] as unknown[],
+    options: {} as Record<string, unknown>,
+  };
+}
+
+export async function readProblem(answer: Response): Promise<ProblemBody> {
+  return (await answer.json()) as ProblemBody;
+}

@@ -1,0 +1,49 @@
+import { setImmediate } from "node:timers/promises";
+import type { Clock } from "../../functions/rewards/ports.ts";
+
+export interface VirtualClock extends Clock {
+  /** Moves time on, waking sleepers in the order of their alarms and letting each do its work. */
+  advance(ms: number): Promise<void>;
+  /** How many sleep now. */
+  sleepers(): number;
+}
+
+/** Lets everything run that waits for nothing but its turn. */
+export async function settle(): Promise<void> {
+  for (let turn = 0; turn < 5; turn += 1) await setImmediate();
+}
+
+/** Time that stands still until a test moves it. */
+export function createVirtualClock(startMs = 1_700_000_000_000): VirtualClock {
+  let nowMs = startMs;
+  const alarms = new Set<{ atMs: number; wake: () => void }>();
+  return {
+    nowMs: () => nowMs,
+    sleepers: () => alarms.size,
+    sleep(ms, signal) {
+      if (signal?.aborted) return Promise.resolve();
+      return new Promise((resolve) => {
+        const alarm = { atMs: nowMs + ms, wake: () => {} };
+        alarm.wake = () => {
+          alarms.delete(alarm);
+          signal?.removeEventListener("abort", alarm.wake);
+          resolve();
+        };
+        signal?.addEventListener("abort", alarm.wake, { once: true });
+        alarms.add(alarm);
+      });
+    },
+    async advance(ms) {
+      const endMs = nowMs + ms;
+      await settle();
+      for (;;) {
+        const next = [...alarms].sort((a, b) => a.atMs - b.atMs)[0];
+        if (next === undefined || next.atMs > endMs) break;
+        nowMs = Math.max(nowMs, next.atMs);
+        next.wake();
+        await settle();
+      }
+      nowMs = endMs;
+    },
+  };
+}
