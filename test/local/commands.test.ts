@@ -1,0 +1,111 @@
+/** The commands of the README, as a user types them. */
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { describe, expect, it } from "vitest";
+import { smokeRewards } from "../../functions/local/smoke-programs.ts";
+import { startLocalStackProcess } from "../bench/local-stack-process.ts";
+import { listProcessTree } from "../bench/process-tree.ts";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+const run = promisify(execFile);
+
+function runNode(script: string, args: readonly string[] = [], env: NodeJS.ProcessEnv = {}) {
+  return run(process.execPath, ["--import", "tsx", script, ...args], {
+    cwd: root,
+    env: { ...process.env, ...env },
+    timeout: 60_000,
+  });
+}
+
+describe("npm run smoke", () => {
+  it("prints the five rewards and leaves nothing running", async () => {
+    const { stdout, stderr } = await runNode("functions/local/smoke.ts");
+    expect(JSON.parse(stdout)).toEqual(smokeRewards);
+    expect(stderr).toContain("nothing is left running");
+    expect(stderr).not.toMatch(/traceback|exception/i);
+  }, 70_000);
+
+  it("uses the endpoint that it is given", async () => {
+    const stack = await startLocalStackProcess();
+    try {
+      const { stdout } = await runNode("functions/local/smoke.ts", [], {
+        CODE_REWARDS_URL: stack.url,
+        CODE_REWARDS_API_KEY: stack.apiKey,
+      });
+      expect(JSON.parse(stdout)).toEqual(smokeRewards);
+    } finally {
+      await stack.stop();
+    }
+  }, 70_000);
+});
+
+describe("npm run local", () => {
+  it("leaves nothing when it is killed", async () => {
+    const stack = await startLocalStackProcess();
+    const tree = listProcessTree(stack.pid);
+    expect(tree.length).toBeGreaterThan(5);
+    const exited = once(stack.child, "exit");
+    stack.child.kill("SIGKILL");
+    await exited;
+    const isGone = () => tree.every((pid) => listProcessTree(pid).length === 0);
+    await expect.poll(isGone, { timeout: 5_000 }).toBe(true);
+  }, 60_000);
+
+  it("says which arguments are wrong", async () => {
+    const failure = await runNode("functions/local/main.ts", ["--port", "many"]).catch((error) => error);
+    expect(failure.code).toBe(2);
+    expect(failure.stderr).toContain("--port must be a whole number from 0 to 65535, not 'many'");
+  });
+
+  it("says what to do without Python", async () => {
+    const failure = await runNode("functions/local/main.ts", ["--port", "0"], {
+      CODE_REWARDS_PYTHON: "/nowhere/python3",
+    }).catch((error) => error);
+    expect(failure.code).toBe(1);
+    expect(failure.stderr).toContain("misconfigured: /nowhere/python3 could not be started");
+  });
+
+  it("says that a port is taken", async () => {
+    const stack = await startLocalStackProcess();
+    try {
+      const port = new URL(stack.url).port;
+      const failure = await runNode("functions/local/main.ts", ["--port", port]).catch((error) => error);
+      expect(failure.code).toBe(1);
+      expect(failure.stderr).toContain("The port is in use.");
+    } finally {
+      await stack.stop();
+    }
+  }, 60_000);
+
+  it("refuses a host that can't isolate, naming what is missing and what to do", async () => {
+    // A namespace in which no further user namespaces may be made: what a hardened container looks like from inside.
+    const script = `echo 0 > /proc/sys/user/max_user_namespaces && exec "$@"`;
+    const child = spawn(
+      "unshare",
+      [
+        "--user",
+        "--map-root-user",
+        "sh",
+        "-c",
+        script,
+        "sh",
+        process.execPath,
+        "--import",
+        "tsx",
+        "functions/local/main.ts",
+        "--port",
+        "0",
+      ],
+      { cwd: root, stdio: ["ignore", "ignore", "pipe"] },
+    );
+    const lines: string[] = [];
+    createInterface({ input: child.stderr }).on("line", (line) => lines.push(line));
+    const [code] = await once(child, "close");
+    expect(code).toBe(1);
+    const refusal = lines.find((line) => line.startsWith("isolation_failed:"));
+    expect(refusal).toMatch(/this host can't isolate programs\. isolation: .* To do: allow user namespaces/);
+  }, 60_000);
+});
