@@ -25,6 +25,7 @@ _HERE = os.path.dirname(os.path.abspath(__file__))
 _MESSAGE_BYTES = 4096
 _GIVE_UP_AFTER_FAILURES = 5
 _PREPARE_TIMEOUT_S = 15.0
+_STOP_TIMEOUT_S = 1.0
 TEMPORARY_BYTES = 16 << 20
 PROCESS_LIMIT = 64
 UIDS_PER_SLOT = 1 << 20
@@ -132,9 +133,12 @@ class Slot:
 
     def _stop_zygote(self) -> None:
         self._loop.remove_reader(self._control.fileno())
-        self._control.close()
-        self._zygote.kill()
-        self._zygote.wait()
+        self._control.close()  # which ends a zygote that still listens, and its parent reaps it
+        try:
+            self._zygote.wait(_STOP_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            self._zygote.kill()
+            self._zygote.wait()
         self._prepared()
         self._ready = None
         for child in list(self._children.values()):
