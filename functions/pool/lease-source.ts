@@ -22,7 +22,7 @@ import { releaseReady } from "./slots/release.ts";
 import { takeOverSlot } from "./slots/take-over.ts";
 import type { Holder } from "./slots/write.ts";
 
-/** Preflights or credentials that fail this often in a row won't get better while this batch waits. */
+/** Preflights that fail this often, and none that succeeds, won't get better while this batch waits. */
 const hopelessAfter = 3;
 
 export type PoolContext = CreationContext & HoldContext;
@@ -47,11 +47,15 @@ export interface LeaseDemand {
   readonly targetWorkers?: number;
 }
 
+type AcquireOptions = Parameters<WorkerSource["acquire"]>[0];
+
+export interface PoolWorkerSource extends WorkerSource {
+  acquire(options: AcquireOptions): Promise<PoolLease | null>;
+}
+
 export interface LeaseSource {
   /** The source of one batch's workers. */
-  forBatch(demand: LeaseDemand): WorkerSource & {
-    acquire(options: Parameters<WorkerSource["acquire"]>[0]): Promise<PoolLease | null>;
-  };
+  forBatch(demand: LeaseDemand): PoolWorkerSource;
   /** Resolves once no creation is under way that nobody waits for. */
   settled(): Promise<void>;
 }
@@ -99,19 +103,15 @@ interface Search {
   readonly signal: AbortSignal;
   /** Why no worker could be had at the last look, if that was somebody's fault. */
   fault: Fault | null;
-  /** Creations of this search that failed in a row. */
-  failures: number;
+  /** Sandboxes of this search whose isolation was not proved. */
+  unproved: number;
 }
 
 type Found = { readonly row: WorkerRow; readonly how: "same_slot" | "free" | "taken_over" | "created" };
 
-function newSearch(
-  { ctx }: Shared,
-  demand: LeaseDemand,
-  options: { readonly deadlineAtMs: number; readonly signal: AbortSignal },
-): Search {
+function newSearch({ ctx }: Shared, demand: LeaseDemand, options: AcquireOptions): Search {
   const holder = { runTag: shortTag(demand.runId), batchTag: shortTag(demand.batchId) };
-  return { demand, holder, startedAtMs: ctx.clock.nowMs(), ...options, fault: null, failures: 0 };
+  return { demand, holder, startedAtMs: ctx.clock.nowMs(), ...options, fault: null, unproved: 0 };
 }
 
 async function acquire(shared: Shared, search: Search): Promise<PoolLease | null> {
@@ -145,7 +145,7 @@ function isOver({ ctx }: Shared, search: Search): boolean {
 }
 
 function isHopeless(fault: Fault, search: Search): boolean {
-  return fault.code === "isolation_failed" && search.failures >= hopelessAfter;
+  return fault.code === "isolation_failed" && search.unproved >= hopelessAfter;
 }
 
 async function trySameSlot(shared: Shared, search: Search): Promise<Found | null> {
@@ -202,12 +202,9 @@ async function create(shared: Shared, search: Search, view: PoolView): Promise<F
 }
 
 function afterCreation(search: Search, result: CreationResult): Found | null {
-  if (result.kind === "published") {
-    search.failures = 0;
-    return { row: result.row, how: "created" };
-  }
+  if (result.kind === "published") return { row: result.row, how: "created" };
   if (result.kind === "failed") {
-    search.failures += 1;
+    if (result.fault.code === "isolation_failed") search.unproved += 1;
     search.fault = result.fault;
     if (!result.fault.retryable || isHopeless(result.fault, search)) throw result.fault;
   }
