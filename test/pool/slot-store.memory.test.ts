@@ -1,7 +1,8 @@
 import { createMemoryTable } from "./memory-table.ts";
 import { describeSlotStore } from "./slot-store-contract.ts";
+import { describeTable } from "./table-contract.ts";
 
-describeSlotStore("slots over the table in memory", async () => ({
-  fresh: async () => createMemoryTable(),
-  close: async () => {},
-}));
+const open = async () => ({ fresh: async () => createMemoryTable(), close: async () => {} });
+
+describeTable("the table in memory", open);
+describeSlotStore("slots over the table in memory", open);
