@@ -51,10 +51,9 @@ export function createDynamoDbTable(client: DynamoDBClient, tableName: string): 
       );
     },
     async update(key, expression, values) {
+      const encoded = encodeValues(values);
       counts.writes += 1;
-      const outcome = await asFault(tableName, () =>
-        updateRow(client, tableName, key, expression, encodeValues(values)),
-      );
+      const outcome = await asFault(tableName, () => updateRow(client, tableName, key, expression, encoded));
       if (outcome.kind === "refused") counts.refusals += 1;
       return outcome;
     },
