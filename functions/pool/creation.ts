@@ -43,6 +43,11 @@ export async function createWorker(
   const claim = await claimSlot(ctx, slot, createdForRun);
   if (claim === null) return { kind: "not_now" };
   const askedAtMs = ctx.clock.nowMs();
+  if (askedAtMs > lastStartMs(ctx, claim)) {
+    // We were frozen since: a sandbox that lands now might find its place given to another.
+    await unclaimSlot(ctx, claim);
+    return { kind: "not_now" };
+  }
   const made = await createInTime(ctx, claim, poolId);
   switch (made.kind) {
     case "created":
@@ -58,6 +63,11 @@ export async function createWorker(
     default:
       return made satisfies never;
   }
+}
+
+/** Until when a creation may start, so that it is over while the slot is still ours. */
+function lastStartMs({ settings }: CreationContext, claim: SlotRow): number {
+  return (claim.leaseUntilMs ?? 0) - settings.createTimeoutMs - settings.graceMs;
 }
 
 async function createInTime(ctx: CreationContext, claim: SlotRow, poolId: string) {

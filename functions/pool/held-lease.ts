@@ -74,6 +74,7 @@ export function holdLease(ctx: HoldContext, leased: WorkerRow, options: HoldOpti
   }
 
   async function* execute(chunk: Chunk, signal: AbortSignal): AsyncIterable<WorkerEvent> {
+    if (over.signal.aborted) throw new Error(`the lease of slot ${leased.slot} was given back`);
     // After a freeze the lease may long be another's: ask before work is started in vain.
     if (!lost.signal.aborted && ctx.clock.nowMs() >= (state.row.leaseUntilMs ?? 0)) await extend();
     lost.signal.throwIfAborted();

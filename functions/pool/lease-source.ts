@@ -158,6 +158,7 @@ async function trySameSlot(shared: Shared, search: Search): Promise<Found | null
 async function look(shared: Shared, search: Search): Promise<Found | null> {
   const { ctx } = shared;
   const view = await readPool(ctx);
+  if (search.fault?.code === "store_unavailable") search.fault = null; // it answers again
   if (heldBy(view, search.holder.runTag) >= (search.demand.runWorkers ?? Number.POSITIVE_INFINITY))
     return null;
   const nowMs = ctx.clock.nowMs();

@@ -143,6 +143,13 @@ describe("giving a worker back", () => {
     expect(events.filter(({ kind }) => kind === "released")).toHaveLength(1);
   });
 
+  it("is the end of its work", async () => {
+    const { clock, container } = createWorld();
+    const lease = present(await clock.run(container({ settings }).acquire()));
+    await clock.run(lease.release("healthy"));
+    expect(await clock.run(work(lease))).toContain("was given back");
+  });
+
   it("never throws, and the lease ends by itself when the store is down", async () => {
     const { clock, table, container } = createWorld();
     let isDown = false;

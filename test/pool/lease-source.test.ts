@@ -1,8 +1,10 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { Fault } from "../../functions/rewards/faults.ts";
 import { failing } from "./broken-table.ts";
 import { createWorld } from "./lease-world.ts";
 import { present, startMs } from "./test-pool.ts";
+
+vi.setConfig({ testTimeout: 60_000 }); // 200 waiters, perhaps on a busy machine
 
 describe("what a lease costs", () => {
   it("is two writes and no read, for a container that takes its last slot again", async () => {
@@ -159,6 +161,17 @@ describe("waiting", () => {
     expect(clock.nowMs()).toBeLessThan(startMs + 2_000);
   });
 
+  it("gives back at once what it got when nobody waits any more", async () => {
+    const { clock, container, states } = createWorld({ latencyMs: 200 });
+    const handler = container({ settings: { slots: 1 } });
+    await clock.run((async () => present(await handler.acquire()).release("healthy"))());
+    const gone = new AbortController();
+    const waiting = handler.acquire({ signal: gone.signal });
+    gone.abort(); // the write is on its way
+    expect(await clock.run(waiting)).toBeNull();
+    expect(await states()).toEqual(["ready"]);
+  });
+
   it("leaves no timer behind", async () => {
     const { clock, container } = createWorld({ createMs: 2_000 });
     const lease = present(await clock.run(container().acquire()));
@@ -284,6 +297,15 @@ describe("a store that does not answer", () => {
       code: "store_unavailable",
     });
     expect(clock.nowMs()).toBe(startMs + 60_000);
+  });
+
+  it("is forgotten once it answers again", async () => {
+    const { clock, table, container } = createWorld();
+    const settings = { slots: 1 };
+    present(await clock.run(container({ settings }).acquire()));
+    let failures = 2;
+    const shaky = failing(table, () => (failures-- > 0 ? "unsent" : "no"));
+    expect(await clock.run(container({ settings, table: shaky }).acquire({ waitMs: 30_000 }))).toBeNull();
   });
 
   it("ends the wait at once when it is misconfigured", async () => {

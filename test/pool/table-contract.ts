@@ -1,7 +1,7 @@
 /** What the pool relies on of a table: the expression language, and what comes back. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Scalar, StoredRow, Table } from "../../functions/pool/ports.ts";
-import type { OpenTable } from "./slot-store-contract.ts";
+import type { OpenTable } from "./test-pool.ts";
 
 const key = { pk: "p", sk: "s" };
 

@@ -5,6 +5,7 @@ import { type PoolSettings, plans, poolSettings } from "../../functions/pool/set
 import type { SlotRow } from "../../functions/pool/slot-row.ts";
 import { acquireSlot } from "../../functions/pool/slots/acquire.ts";
 import { claimSlot } from "../../functions/pool/slots/claim.ts";
+import { drainSlot } from "../../functions/pool/slots/drain.ts";
 import { publishWorker } from "../../functions/pool/slots/publish.ts";
 import type { Holder, SlotContext } from "../../functions/pool/slots/write.ts";
 
@@ -97,4 +98,21 @@ export async function leased(ctx: SlotContext, slot: number, holder = anna, life
 export function present<T>(value: T | null | undefined): T {
   if (value === null || value === undefined) throw new Error("expected the write to win");
   return value;
+}
+
+/** Slot 0 in the given state. */
+export async function slotIn(ctx: SlotContext, state: "leased" | "creating" | "draining"): Promise<SlotRow> {
+  if (state === "creating") return claimed(ctx, 0);
+  if (state === "leased") return leased(ctx, 0);
+  return present(await drainSlot(ctx, await readied(ctx, 0)));
+}
+
+export function refused(answer: unknown): boolean {
+  return answer === null || answer === false;
+}
+
+export interface OpenTable {
+  /** A table without rows. */
+  fresh(): Promise<Table>;
+  close(): Promise<void>;
 }
