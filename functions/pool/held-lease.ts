@@ -29,13 +29,13 @@ export interface PoolLease extends WorkerLease {
   readonly fencingToken: number;
   readonly leasedAtMs: number;
   /** Whether the worker was created for this lease. */
-  readonly isNew: boolean;
+  readonly created: boolean;
   /** Aborted when another has taken the worker. */
   readonly lost: AbortSignal;
 }
 
 export interface HoldOptions {
-  readonly isNew: boolean;
+  readonly created: boolean;
   /** Told once, when the worker went back: `ready` to be used again, or not. */
   readonly onReleased: (slot: number, how: "ready" | "drained" | "lost") => void;
   /** Told what went wrong where nobody can be told by an exception. */
@@ -100,7 +100,7 @@ export function holdLease(ctx: HoldContext, leased: WorkerRow, options: HoldOpti
     slot: leased.slot,
     fencingToken: leased.fence,
     leasedAtMs: ctx.clock.nowMs(),
-    isNew: options.isNew,
+    created: options.created,
     lost: lost.signal,
     execute,
     release(condition) {

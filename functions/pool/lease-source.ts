@@ -268,7 +268,7 @@ function noteCreation(shared: Shared, result: CreationResult): CreationResult {
 
 async function handOut(shared: Shared, search: Search, { row, how }: Found): Promise<PoolLease | null> {
   const lease = holdLease(shared.ctx, row, {
-    isNew: how === "created",
+    created: how === "created",
     onReleased: (slot, released) => {
       if (released === "ready") shared.recentSlots.push(slot);
       shared.report({ kind: "released", slot, how: released });

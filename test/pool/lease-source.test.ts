@@ -48,11 +48,11 @@ describe("where workers come from", () => {
   it("creates one when there is none, and the next container finds it free", async () => {
     const { clock, events, container } = createWorld();
     const lease = present(await clock.run(container().acquire()));
-    expect(lease).toMatchObject({ isNew: true, fencingToken: 1, slot: expect.any(Number) });
+    expect(lease).toMatchObject({ created: true, fencingToken: 1, slot: expect.any(Number) });
     await lease.release("healthy");
     const again = present(await clock.run(container().acquire()));
     expect(again).toMatchObject({
-      isNew: false,
+      created: false,
       fencingToken: 2,
       slot: lease.slot,
       workerId: lease.workerId,
@@ -123,7 +123,7 @@ describe("where workers come from", () => {
     const old = container({ settings: { slots: 2, supervisorVersion: "v0" } });
     await present(await clock.run(old.acquire())).release("healthy");
     const lease = present(await clock.run(container({ settings: { slots: 2 } }).acquire()));
-    expect(lease.isNew).toBe(true);
+    expect(lease.created).toBe(true);
     expect(cloud.alive.size).toBe(2);
   });
 
@@ -195,7 +195,7 @@ describe("a creation that nobody waits for any more", () => {
     await clock.run(handler.settled());
     expect(await states()).toEqual(["ready"]);
     expect(table.log.filter(({ verb }) => verb === "admit creation")).toHaveLength(1);
-    expect(present(await clock.run(container().acquire())).isNew).toBe(false);
+    expect(present(await clock.run(container().acquire())).created).toBe(false);
     expect(cloud.alive.size).toBe(1);
   });
 
@@ -232,7 +232,7 @@ describe("creations that fail", () => {
   it("are tried again, later, while the batch waits", async () => {
     const { clock, cloud, container } = createWorld();
     cloud.script.push("refused", "refused", "unproved");
-    expect(await clock.run(container().acquire())).toMatchObject({ isNew: true });
+    expect(await clock.run(container().acquire())).toMatchObject({ created: true });
     expect(cloud.createdAtMs).toHaveLength(4);
   });
 
@@ -287,7 +287,7 @@ describe("a store that does not answer", () => {
     const { clock, table, container } = createWorld();
     let failures = 3;
     const shaky = failing(table, () => (failures-- > 0 ? "unsent" : "no"));
-    expect(await clock.run(container({ table: shaky }).acquire())).toMatchObject({ isNew: true });
+    expect(await clock.run(container({ table: shaky }).acquire())).toMatchObject({ created: true });
   });
 
   it("is the fault that the deadline reports", async () => {
@@ -323,7 +323,7 @@ describe("a store that does not answer", () => {
     let lost = 1;
     const lossy = failing(table, (verb) => (verb === "acquire" && lost-- > 0 ? "answer_lost" : "no"));
     const lease = present(await clock.run(container({ settings, table: lossy }).acquire({ waitMs: 90_000 })));
-    expect(lease.isNew).toBe(false);
+    expect(lease.created).toBe(false);
     expect(cloud.alive.size).toBe(1);
   });
 });
