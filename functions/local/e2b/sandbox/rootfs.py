@@ -1,0 +1,146 @@
+"""What a sandbox sees as its file system.
+
+A tmpfs of its own is the root, so everything writable is private, counted against one limit, and gone with the
+sandbox's last process: nothing is ever on the host's disk. From the host come, recursively read-only, the system's
+programs and libraries, the Python that runs this file, and the few files of /etc that programs need. Homes, /var,
+/sys, other mounts and the rest of /etc aren't there at all.
+"""
+
+import os
+import sys
+
+import linux
+
+SYSTEM_FOLDERS = ("usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "nix")
+ETC_ENTRIES = (
+    "alternatives ca-certificates crypto-policies ld.so.cache ld.so.conf ld.so.conf.d localtime mime.types "
+    "nsswitch.conf os-release pki protocols services ssl"
+).split()
+DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
+STAGING_FOLDERS = ("mnt", "media", "srv", "opt", "tmp")
+
+# The sticky, world-writable ones, and the homes.
+SHARED_FOLDERS = ("tmp", "var/tmp", "run")
+SHARED_MEMORY_MIB = 64
+
+
+def python_prefixes():
+    """Folders that the running interpreter needs and that aren't in the system's folders."""
+    found = []
+    for prefix in (sys.base_prefix, sys.prefix, os.path.dirname(os.path.dirname(os.path.realpath(sys.executable)))):
+        real = os.path.realpath(prefix)
+        if real.strip("/").split("/")[0] not in SYSTEM_FOLDERS and real != "/" and real not in found:
+            found.append(real)
+    return found
+
+
+def uncover(prefixes):
+    """Makes interpreters in closed homes (0700) reachable without opening the homes: covers the first closed folder
+    on the way with an empty one that holds nothing but the interpreter. For a root that is about to give up its
+    rights over the host's files, in a mount namespace of its own."""
+    for prefix in prefixes:
+        closed = _first_closed_folder(prefix)
+        if closed is None:
+            continue
+        held = os.open(prefix, os.O_PATH)
+        linux.mount("tmpfs", closed, "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, "mode=755,size=1m")
+        os.makedirs(prefix)
+        linux.mount("/proc/self/fd/%d" % held, prefix, flags=linux.MS_BIND | linux.MS_REC)
+        os.close(held)
+
+
+def _first_closed_folder(path):
+    parts = path.strip("/").split("/")
+    for depth in range(1, len(parts) + 1):
+        folder = "/" + "/".join(parts[:depth])
+        if os.stat(folder).st_mode & 0o001 == 0:
+            return folder
+    return None
+
+
+def build(size_mib, users, search_path):
+    """Builds the root and moves into it. Runs as root of the sandbox's own user, mount and pid namespaces."""
+    prefixes = python_prefixes()
+    linux.mount(None, "/", flags=linux.MS_REC | linux.MS_PRIVATE)
+    root = "/" + _staging_folder(prefixes)
+    linux.mount("tmpfs", root, "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, "mode=755,size=%dm" % size_mib)
+    for name in SYSTEM_FOLDERS:
+        _add_system_folder(root, name)
+    for prefix in prefixes:
+        _bind_read_only(prefix, root + prefix)
+    _add_etc(root, users, search_path)
+    _add_private_folders(root, users)
+    _add_devices(root)
+    os.mkdir(root + "/proc")
+    linux.mount("proc", root + "/proc", "proc", linux.MS_NOSUID | linux.MS_NODEV | linux.MS_NOEXEC)
+    linux.pivot_into(root)
+
+
+def _staging_folder(prefixes):
+    for name in STAGING_FOLDERS:
+        used = any(prefix.startswith("/%s/" % name) for prefix in prefixes)
+        if os.path.isdir("/" + name) and not used:
+            return name
+    raise OSError("none of /%s exists and is free to build a root on" % ", /".join(STAGING_FOLDERS))
+
+
+def _add_system_folder(root, name):
+    source = "/" + name
+    if os.path.islink(source):
+        os.symlink(os.readlink(source), root + source)
+    elif os.path.isdir(source):
+        _bind_read_only(source, root + source)
+
+
+def _bind_read_only(source, target):
+    if os.path.isdir(source):
+        os.makedirs(target, exist_ok=True)
+    else:
+        os.close(os.open(target, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o644))
+    linux.mount(source, target, flags=linux.MS_BIND | linux.MS_REC)
+    linux.make_tree_read_only(target)
+
+
+def _add_etc(root, users, search_path):
+    os.mkdir(root + "/etc")
+    for name in ETC_ENTRIES:
+        source = "/etc/" + name
+        if os.path.exists(source) and os.access(source, os.R_OK):
+            _bind_read_only(source, root + source)
+    accounts = [(u.name, u.uid, u.gid, u.home) for u in users] + [("nobody", 65534, 65534, "/nonexistent")]
+    texts = {
+        "passwd": "".join("%s:x:%d:%d::%s:/bin/bash\n" % account for account in accounts),
+        "group": "".join("%s:x:%d:\n" % (name, gid) for name, _, gid, _ in accounts),
+        "hosts": "127.0.0.1 localhost e2b.local\n::1 localhost\n",
+        "hostname": "e2b.local\n",
+        "profile": "export PATH=%s\n" % search_path,
+    }
+    for name, text in texts.items():
+        with open("%s/etc/%s" % (root, name), "w") as file:
+            file.write(text)
+
+
+def _add_private_folders(root, users):
+    for name in SHARED_FOLDERS:
+        os.makedirs("%s/%s" % (root, name))
+        os.chmod("%s/%s" % (root, name), 0o1777)
+    for user in users:
+        os.makedirs(root + user.home, 0o755, exist_ok=True)
+        os.chown(root + user.home, user.uid, user.gid)
+
+
+def _add_devices(root):
+    os.mkdir(root + "/dev")
+    for name in DEVICES:
+        target = "%s/dev/%s" % (root, name)
+        os.close(os.open(target, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o666))
+        linux.mount("/dev/" + name, target, flags=linux.MS_BIND)
+    for link, target in (("fd", ""), ("stdin", "/0"), ("stdout", "/1"), ("stderr", "/2")):
+        os.symlink("/proc/self/fd" + target, "%s/dev/%s" % (root, link))
+    os.mkdir(root + "/dev/shm")
+    options = "mode=1777,size=%dm" % SHARED_MEMORY_MIB
+    linux.mount("tmpfs", root + "/dev/shm", "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, options)
+    os.mkdir(root + "/dev/pts")
+    options = "newinstance,ptmxmode=0666,mode=620"
+    linux.mount("devpts", root + "/dev/pts", "devpts", linux.MS_NOSUID | linux.MS_NOEXEC, options)
+    os.symlink("pts/ptmx", root + "/dev/ptmx")
