@@ -6,6 +6,7 @@ import {
   request as openRequest,
   type ServerResponse,
 } from "node:http";
+import type { Socket } from "node:net";
 import { isSameSecret } from "./control-plane.ts";
 import { sendJson } from "./http-body.ts";
 import type { Keeper } from "./keeper.ts";
@@ -33,12 +34,18 @@ export interface SandboxGateOptions {
 
 export interface SandboxGate {
   listen(request: IncomingMessage, response: ServerResponse): void;
+  /** Cuts the connections into a sandbox. */
+  cut(sandboxId: string): void;
   close(): void;
 }
 
 export function createSandboxGate({ registry, keeper, counts }: SandboxGateOptions): SandboxGate {
-  const agent = createAgent(keeper);
+  const connections = new Map<Socket, string>();
+  const agent = createAgent(keeper, connections);
   return {
+    cut(sandboxId) {
+      for (const [socket, owner] of connections) if (owner === sandboxId) socket.destroy();
+    },
     close: () => agent.destroy(),
     listen(incoming, response) {
       const sandboxId = String(incoming.headers["e2b-sandbox-id"] ?? "");
@@ -65,13 +72,16 @@ export function createSandboxGate({ registry, keeper, counts }: SandboxGateOptio
   };
 }
 
-function createAgent(keeper: Keeper): Agent {
+/** Connections by the sandbox that they lead into; the agent keeps and reuses them. */
+function createAgent(keeper: Keeper, connections: Map<Socket, string>): Agent {
   const agent = new Agent({ keepAlive: true, timeout: IDLE_LIMIT_MS, maxFreeSockets: 16 });
   agent.createConnection = (options, callback) => {
     const { host, port } = options as { host: string; port: number };
     keeper.dial(host, port === ENVD_PORT ? null : port).then(
       (socket) => {
         socket.setNoDelay(true);
+        connections.set(socket, host);
+        socket.once("close", () => connections.delete(socket));
         callback?.(null, socket);
       },
       (error: Error) => callback?.(error, undefined as never),

@@ -47,10 +47,8 @@ function parseMetadataFilter(text: string | null): [string, string][] {
 
 function parseLimit(text: string | null): number {
   const limit = text === null ? LIMIT_MAX : Number(text);
-  if (!Number.isInteger(limit) || limit < 1 || limit > LIMIT_MAX) {
-    throw new ApiError(400, `limit must be a number from 1 to ${LIMIT_MAX}`);
-  }
-  return limit;
+  if (!Number.isInteger(limit) || limit < 1) throw new ApiError(400, "limit must be a positive integer");
+  return Math.min(limit, LIMIT_MAX);
 }
 
 /** The order of a listing. It stands still while sandboxes come and go, so no page skips one that stays. */

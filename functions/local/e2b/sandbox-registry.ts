@@ -26,7 +26,7 @@ export interface SandboxRegistry {
   setTimeout(sandboxId: string, timeoutMs: number): void;
   /** Resumes a paused one; extends a running one's end and never shortens it. */
   connect(sandboxId: string, timeoutMs: number): Promise<{ record: SandboxRecord; resumed: boolean }>;
-  /** 409 when paused already. */
+  /** 409 when paused already, or while it changes. */
   pause(sandboxId: string): Promise<void>;
   kill(sandboxId: string): Promise<void>;
   /** Its first process died by itself. */
@@ -40,6 +40,8 @@ export interface RegistryOptions {
   readonly cpuCount: number;
   readonly clock: Clock;
   readonly log: (line: string) => void;
+  /** Called when a sandbox was paused: open connections into it are to be cut. */
+  readonly onUnreachable: (sandboxId: string) => void;
 }
 
 export function createSandboxRegistry({
@@ -48,11 +50,13 @@ export function createSandboxRegistry({
   cpuCount,
   clock,
   log,
+  onUnreachable,
 }: RegistryOptions): SandboxRegistry {
   const records = new Map<string, SandboxRecord>();
   const ends = new Map<string, AbortController>();
   const gate = createCreationGate(plan.createsPerSecond);
   const shares = createCpuShares(keeper.cpus);
+  const changing = new Set<string>();
   let starting = 0;
 
   const refuseIfFull = () => {
@@ -68,6 +72,11 @@ export function createSandboxRegistry({
     return record;
   };
 
+  const findSettled = (sandboxId: string) => {
+    if (changing.has(sandboxId)) throw new ApiError(409, `Sandbox '${sandboxId}' is changing its state`);
+    return find(sandboxId);
+  };
+
   const remove = (record: SandboxRecord) => {
     ends.get(record.id)?.abort();
     ends.delete(record.id);
@@ -80,16 +89,28 @@ export function createSandboxRegistry({
     await keeper.kill(record.id).catch((error: Error) => log(`kill ${record.id}: ${error.message}`));
   };
 
+  /** Runs a change between running and paused; others that meet it get 409. */
+  const change = async (record: SandboxRecord, what: string, act: () => Promise<void>) => {
+    changing.add(record.id);
+    try {
+      await act();
+    } catch (error) {
+      throw new ApiError(500, `Error ${what} sandbox: ${(error as Error).message}`);
+    } finally {
+      changing.delete(record.id);
+    }
+    if (records.get(record.id) !== record) throw sandboxNotFound(record.id);
+  };
+
   const pause = async (sandboxId: string) => {
-    const record = find(sandboxId);
+    const record = findSettled(sandboxId);
     if (record.state === "paused") {
       throw new ApiError(409, `Error pausing sandbox - sandbox '${sandboxId}' is already paused`);
     }
+    await change(record, "pausing", () => keeper.freeze(record.id));
     record.state = "paused";
     ends.get(record.id)?.abort();
-    await keeper.freeze(record.id).catch((error: Error) => {
-      throw new ApiError(500, `Error pausing sandbox: ${error.message}`);
-    });
+    onUnreachable(record.id);
   };
 
   const scheduleEnd = (record: SandboxRecord, endAtMs: number) => {
@@ -147,26 +168,29 @@ export function createSandboxRegistry({
     },
 
     setTimeout(sandboxId, timeoutMs) {
-      const record = find(sandboxId);
+      const record = findSettled(sandboxId);
       if (record.state === "paused") throw sandboxNotFound(sandboxId);
       scheduleEnd(record, clock.nowMs() + timeoutMs);
     },
 
     async connect(sandboxId, timeoutMs) {
       refuseTooLong(timeoutMs);
-      const record = find(sandboxId);
+      const record = findSettled(sandboxId);
       const endAtMs = clock.nowMs() + timeoutMs;
       if (record.state === "running") {
         if (endAtMs > record.endAtMs) scheduleEnd(record, endAtMs);
         return { record, resumed: false };
       }
       refuseIfFull();
+      starting += 1;
+      try {
+        await change(record, "resuming", () => keeper.thaw(record.id));
+      } finally {
+        starting -= 1;
+      }
       record.state = "running";
       record.startedAtMs = clock.nowMs();
       scheduleEnd(record, endAtMs);
-      await keeper.thaw(record.id).catch((error: Error) => {
-        throw new ApiError(500, `Failed to resume sandbox: ${error.message}`);
-      });
       return { record, resumed: true };
     },
 

@@ -72,6 +72,7 @@ export async function startE2bServer(options: E2bServerOptions): Promise<E2bServ
     cpuCount: options.cpuCount ?? 1,
     clock,
     log,
+    onUnreachable: (sandboxId) => gate.cut(sandboxId),
   });
   registry = known;
   const gate = createSandboxGate({ registry: known, keeper, counts });
