@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import { describe } from "vitest";
 import type { Target } from "./contract.ts";
 
 /** A server in another process. */
@@ -12,18 +13,43 @@ export interface ServerProcess {
   stop(): Promise<void>;
 }
 
+export interface ServerProcessOptions {
+  /** Another user than the tests'. Only root can ask for one. */
+  readonly uid?: number;
+  /** Where the server may leave files. */
+  readonly scratch?: string;
+}
+
+const API_KEY = "e2b_test";
+const SECRET_NAME = "A_SECRET_OF_THE_SERVER";
+export const SECRET = "kept-from-sandboxes";
+
 /** An ordinary user that every Linux has. */
-export const ORDINARY_UID = 65534;
+const ORDINARY_UID = 65534;
+
+/** Describes the same for a server of each kind of user that the tests can be: root's, and an ordinary one's. */
+export function describeEachUser(define: (uid: number | undefined) => void): void {
+  const isRoot = process.getuid?.() === 0;
+  describe(isRoot ? "as root" : "as an ordinary user", () => define(undefined));
+  if (isRoot) describe("as an ordinary user", () => define(ORDINARY_UID));
+}
 
 /** Starts a server; `uid` makes it another user's, who must be able to read this folder. */
-export async function startServerProcess(options: { readonly uid?: number } = {}): Promise<ServerProcess> {
-  const apiKey = "e2b_test";
+export async function startServerProcess(options: ServerProcessOptions = {}): Promise<ServerProcess> {
+  const apiKey = API_KEY;
+  const scratch = options.scratch ?? "/tmp";
   const child = spawn(
     process.execPath,
     ["--import", "tsx", fileURLToPath(new URL("./serve.ts", import.meta.url)), apiKey],
     {
       stdio: ["pipe", "pipe", "pipe"],
-      env: { PATH: process.env.PATH ?? "", HOME: "/tmp", TMPDIR: "/tmp" },
+      env: {
+        PATH: process.env.PATH ?? "",
+        HOME: scratch,
+        TMPDIR: scratch,
+        [SECRET_NAME]: SECRET,
+        TSX_DISABLE_CACHE: "1",
+      },
       ...(options.uid === undefined ? {} : { uid: options.uid, gid: options.uid }),
     },
   );

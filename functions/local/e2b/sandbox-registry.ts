@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
 import type { Clock } from "../../rewards/ports.ts";
 import { ApiError, sandboxNotFound } from "./api-error.ts";
-import { createCpuShares } from "./cpu-shares.ts";
+import { type CpuShares, createCpuShares } from "./cpu-shares.ts";
 import type { Keeper } from "./keeper.ts";
-import { createCreationGate, type Plan } from "./plan.ts";
+import { type CreationGate, createCreationGate, type Plan } from "./plan.ts";
 import { DISK_MIB_OF_SANDBOX, type SandboxRecord } from "./sandbox-record.ts";
 import type { SandboxRequest } from "./sandbox-request.ts";
 
@@ -13,7 +13,8 @@ import type { SandboxRequest } from "./sandbox-request.ts";
  *     creating ──> running <──> paused          a timeout kills, or pauses where the creation asked for it
  *                     └────────────┴──> gone    `find` knows the running and the paused only
  *
- * A creation holds a place under the plan's limit from its first moment; a paused sandbox holds none.
+ * A creation holds a place under the plan's limit from its first moment; a paused sandbox holds none. While a sandbox
+ * changes between running and paused, calls that would change it get 409; a kill never does.
  */
 export interface SandboxRegistry {
   create(request: SandboxRequest): Promise<SandboxRecord>;
@@ -25,8 +26,8 @@ export interface SandboxRegistry {
   /** Sets the end to `timeoutMs` from now, or to the end of the plan's longest life. 404 when paused. */
   setTimeout(sandboxId: string, timeoutMs: number): void;
   /** Resumes a paused one; extends a running one's end and never shortens it. */
-  connect(sandboxId: string, timeoutMs: number): Promise<{ record: SandboxRecord; resumed: boolean }>;
-  /** 409 when paused already, or while it changes. */
+  connect(sandboxId: string, timeoutMs: number): Promise<Connection>;
+  /** 409 when paused already. */
   pause(sandboxId: string): Promise<void>;
   kill(sandboxId: string): Promise<void>;
   /** Its first process died by itself. */
@@ -34,9 +35,15 @@ export interface SandboxRegistry {
   killAll(): Promise<void>;
 }
 
+export interface Connection {
+  readonly record: SandboxRecord;
+  readonly resumed: boolean;
+}
+
 export interface RegistryOptions {
   readonly keeper: Keeper;
   readonly plan: Plan;
+  /** CPUs of one sandbox. */
   readonly cpuCount: number;
   readonly clock: Clock;
   readonly log: (line: string) => void;
@@ -44,167 +51,183 @@ export interface RegistryOptions {
   readonly onUnreachable: (sandboxId: string) => void;
 }
 
-export function createSandboxRegistry({
-  keeper,
-  plan,
-  cpuCount,
-  clock,
-  log,
-  onUnreachable,
-}: RegistryOptions): SandboxRegistry {
-  const records = new Map<string, SandboxRecord>();
-  const ends = new Map<string, AbortController>();
-  const gate = createCreationGate(plan.createsPerSecond);
-  const shares = createCpuShares(keeper.cpus);
-  const changing = new Set<string>();
-  let starting = 0;
+interface State extends RegistryOptions {
+  readonly records: Map<string, SandboxRecord>;
+  /** Cancels the scheduled end, by sandbox. */
+  readonly ends: Map<string, AbortController>;
+  readonly changing: Set<string>;
+  readonly creations: CreationGate;
+  readonly shares: CpuShares;
+  /** Creations and resumptions under way. */
+  starting: number;
+}
 
-  const refuseIfFull = () => {
-    const running = [...records.values()].filter((record) => record.state === "running").length;
-    if (running + starting < plan.concurrentSandboxes) return;
-    const message = `you have reached the maximum number of concurrent E2B sandboxes (${plan.concurrentSandboxes})`;
-    throw new ApiError(429, `Rate limit exceeded, please try again later. - ${message}`);
+export function createSandboxRegistry(options: RegistryOptions): SandboxRegistry {
+  const state: State = {
+    ...options,
+    records: new Map(),
+    ends: new Map(),
+    changing: new Set(),
+    creations: createCreationGate(options.plan.createsPerSecond),
+    shares: createCpuShares(options.keeper.cpus),
+    starting: 0,
   };
-
-  const find = (sandboxId: string) => {
-    const record = records.get(sandboxId);
-    if (record === undefined) throw sandboxNotFound(sandboxId);
-    return record;
-  };
-
-  const findSettled = (sandboxId: string) => {
-    if (changing.has(sandboxId)) throw new ApiError(409, `Sandbox '${sandboxId}' is changing its state`);
-    return find(sandboxId);
-  };
-
-  const remove = (record: SandboxRecord) => {
-    ends.get(record.id)?.abort();
-    ends.delete(record.id);
-    if (records.delete(record.id)) shares.giveBack(record.cpus);
-  };
-
-  const kill = async (sandboxId: string) => {
-    const record = find(sandboxId);
-    remove(record);
-    await keeper.kill(record.id).catch((error: Error) => log(`kill ${record.id}: ${error.message}`));
-  };
-
-  /** Runs a change between running and paused; others that meet it get 409. */
-  const change = async (record: SandboxRecord, what: string, act: () => Promise<void>) => {
-    changing.add(record.id);
-    try {
-      await act();
-    } catch (error) {
-      throw new ApiError(500, `Error ${what} sandbox: ${(error as Error).message}`);
-    } finally {
-      changing.delete(record.id);
-    }
-    if (records.get(record.id) !== record) throw sandboxNotFound(record.id);
-  };
-
-  const pause = async (sandboxId: string) => {
-    const record = findSettled(sandboxId);
-    if (record.state === "paused") {
-      throw new ApiError(409, `Error pausing sandbox - sandbox '${sandboxId}' is already paused`);
-    }
-    await change(record, "pausing", () => keeper.freeze(record.id));
-    record.state = "paused";
-    ends.get(record.id)?.abort();
-    onUnreachable(record.id);
-  };
-
-  const scheduleEnd = (record: SandboxRecord, endAtMs: number) => {
-    record.endAtMs = Math.min(endAtMs, record.startedAtMs + plan.maxLifeMs);
-    ends.get(record.id)?.abort();
-    const cancel = new AbortController();
-    ends.set(record.id, cancel);
-    clock.sleep(Math.max(0, record.endAtMs - clock.nowMs()), cancel.signal).then(async () => {
-      if (cancel.signal.aborted || records.get(record.id) !== record) return;
-      log(`${record.id}: its time is over`);
-      await (record.request.onTimeout === "pause" ? pause(record.id) : kill(record.id)).catch(
-        (error: Error) => log(`${record.id}: ${error.message}`),
-      );
-    });
-  };
-
-  const refuseTooLong = (timeoutMs: number) => {
-    if (timeoutMs <= plan.maxLifeMs) return;
-    throw new ApiError(400, `Timeout cannot be greater than ${plan.maxLifeMs / 3_600_000} hours`);
-  };
-
   return {
-    find,
-    kill,
-    pause,
-    all: () => records.values(),
-    findRunning: (sandboxId) => {
-      const record = records.get(sandboxId);
+    create: (request) => create(state, request),
+    find: (sandboxId) => find(state, sandboxId),
+    findRunning(sandboxId) {
+      const record = state.records.get(sandboxId);
       return record?.state === "running" ? record : null;
     },
-
-    async create(request) {
-      refuseTooLong(request.timeoutMs);
-      if (!gate.admit(clock.nowMs())) throw new ApiError(429, "Rate limit exceeded, please try again later.");
-      refuseIfFull();
-      starting += 1;
-      const record = newRecord(request, shares.take(cpuCount));
-      try {
-        await keeper.create(record.id, {
-          cpus: record.cpus,
-          diskMib: DISK_MIB_OF_SANDBOX,
-          accessToken: record.accessToken,
-          environment: request.environment,
-        });
-      } catch (error) {
-        shares.giveBack(record.cpus);
-        throw new ApiError(500, `Failed to place sandbox: ${(error as Error).message}`);
-      } finally {
-        starting -= 1;
-      }
-      record.startedAtMs = clock.nowMs();
-      records.set(record.id, record);
-      scheduleEnd(record, record.startedAtMs + request.timeoutMs);
-      return record;
-    },
-
+    all: () => state.records.values(),
     setTimeout(sandboxId, timeoutMs) {
-      const record = findSettled(sandboxId);
+      const record = findSettled(state, sandboxId);
       if (record.state === "paused") throw sandboxNotFound(sandboxId);
-      scheduleEnd(record, clock.nowMs() + timeoutMs);
+      scheduleEnd(state, record, state.clock.nowMs() + timeoutMs);
     },
-
-    async connect(sandboxId, timeoutMs) {
-      refuseTooLong(timeoutMs);
-      const record = findSettled(sandboxId);
-      const endAtMs = clock.nowMs() + timeoutMs;
-      if (record.state === "running") {
-        if (endAtMs > record.endAtMs) scheduleEnd(record, endAtMs);
-        return { record, resumed: false };
-      }
-      refuseIfFull();
-      starting += 1;
-      try {
-        await change(record, "resuming", () => keeper.thaw(record.id));
-      } finally {
-        starting -= 1;
-      }
-      record.state = "running";
-      record.startedAtMs = clock.nowMs();
-      scheduleEnd(record, endAtMs);
-      return { record, resumed: true };
-    },
-
+    connect: (sandboxId, timeoutMs) => connect(state, sandboxId, timeoutMs),
+    pause: (sandboxId) => pause(state, sandboxId),
+    kill: (sandboxId) => kill(state, sandboxId),
     forget(sandboxId) {
-      const record = records.get(sandboxId);
+      const record = state.records.get(sandboxId);
       if (record === undefined) return;
-      log(`${sandboxId}: its first process died`);
-      remove(record);
+      state.log(`${sandboxId}: its first process died`);
+      remove(state, record);
     },
-
     async killAll() {
-      await Promise.all([...records.keys()].map(kill));
+      await Promise.all([...state.records.keys()].map((sandboxId) => kill(state, sandboxId)));
     },
   };
+}
+
+async function create(state: State, request: SandboxRequest): Promise<SandboxRecord> {
+  refuseTooLong(state, request.timeoutMs);
+  if (!state.creations.admit(state.clock.nowMs())) {
+    throw new ApiError(429, "Rate limit exceeded, please try again later.");
+  }
+  refuseIfFull(state);
+  state.starting += 1;
+  const record = newRecord(request, state.shares.take(state.cpuCount));
+  try {
+    await state.keeper.create(record.id, {
+      cpus: record.cpus,
+      diskMib: DISK_MIB_OF_SANDBOX,
+      accessToken: record.accessToken,
+      environment: request.environment,
+    });
+  } catch (error) {
+    state.shares.giveBack(record.cpus);
+    throw new ApiError(500, `Failed to place sandbox: ${(error as Error).message}`);
+  } finally {
+    state.starting -= 1;
+  }
+  record.startedAtMs = state.clock.nowMs();
+  state.records.set(record.id, record);
+  scheduleEnd(state, record, record.startedAtMs + request.timeoutMs);
+  return record;
+}
+
+async function connect(state: State, sandboxId: string, timeoutMs: number): Promise<Connection> {
+  refuseTooLong(state, timeoutMs);
+  const record = findSettled(state, sandboxId);
+  if (record.state === "running") {
+    const endAtMs = state.clock.nowMs() + timeoutMs;
+    if (endAtMs > record.endAtMs) scheduleEnd(state, record, endAtMs);
+    return { record, resumed: false };
+  }
+  refuseIfFull(state);
+  state.starting += 1;
+  try {
+    await change(state, record, "resuming", () => state.keeper.thaw(record.id));
+  } finally {
+    state.starting -= 1;
+  }
+  record.state = "running";
+  record.startedAtMs = state.clock.nowMs();
+  scheduleEnd(state, record, record.startedAtMs + timeoutMs);
+  return { record, resumed: true };
+}
+
+async function pause(state: State, sandboxId: string): Promise<void> {
+  const record = findSettled(state, sandboxId);
+  if (record.state === "paused") {
+    throw new ApiError(409, `Error pausing sandbox - sandbox '${sandboxId}' is already paused`);
+  }
+  await change(state, record, "pausing", () => state.keeper.freeze(record.id));
+  record.state = "paused";
+  state.ends.get(record.id)?.abort();
+  state.onUnreachable(record.id);
+}
+
+async function kill(state: State, sandboxId: string): Promise<void> {
+  const record = find(state, sandboxId);
+  remove(state, record);
+  try {
+    await state.keeper.kill(record.id);
+  } catch (error) {
+    // It died by itself meanwhile: that is what was asked for.
+    state.log(`${record.id}: ${(error as Error).message}`);
+  }
+}
+
+function find(state: State, sandboxId: string): SandboxRecord {
+  const record = state.records.get(sandboxId);
+  if (record === undefined) throw sandboxNotFound(sandboxId);
+  return record;
+}
+
+function findSettled(state: State, sandboxId: string): SandboxRecord {
+  if (state.changing.has(sandboxId)) throw new ApiError(409, `Sandbox '${sandboxId}' is changing its state`);
+  return find(state, sandboxId);
+}
+
+async function change(
+  state: State,
+  record: SandboxRecord,
+  what: string,
+  act: () => Promise<void>,
+): Promise<void> {
+  state.changing.add(record.id);
+  try {
+    await act();
+  } catch (error) {
+    throw new ApiError(500, `Error ${what} sandbox: ${(error as Error).message}`);
+  } finally {
+    state.changing.delete(record.id);
+  }
+  if (state.records.get(record.id) !== record) throw sandboxNotFound(record.id);
+}
+
+function remove(state: State, record: SandboxRecord): void {
+  state.ends.get(record.id)?.abort();
+  state.ends.delete(record.id);
+  if (state.records.delete(record.id)) state.shares.giveBack(record.cpus);
+}
+
+function scheduleEnd(state: State, record: SandboxRecord, wishedEndAtMs: number): void {
+  const { clock, ends, log, plan, records } = state;
+  record.endAtMs = Math.min(wishedEndAtMs, record.startedAtMs + plan.maxLifeMs);
+  ends.get(record.id)?.abort();
+  const cancel = new AbortController();
+  ends.set(record.id, cancel);
+  clock.sleep(Math.max(0, record.endAtMs - clock.nowMs()), cancel.signal).then(async () => {
+    if (cancel.signal.aborted || records.get(record.id) !== record) return;
+    log(`${record.id}: its time is over`);
+    const end = record.request.onTimeout === "pause" ? pause : kill;
+    await end(state, record.id).catch((error: Error) => log(`${record.id}: ${error.message}`));
+  });
+}
+
+function refuseIfFull({ records, starting, plan }: State): void {
+  const running = [...records.values()].filter((record) => record.state === "running").length;
+  if (running + starting < plan.concurrentSandboxes) return;
+  const message = `you have reached the maximum number of concurrent E2B sandboxes (${plan.concurrentSandboxes})`;
+  throw new ApiError(429, `Rate limit exceeded, please try again later. - ${message}`);
+}
+
+function refuseTooLong({ plan }: State, timeoutMs: number): void {
+  if (timeoutMs <= plan.maxLifeMs) return;
+  throw new ApiError(400, `Timeout cannot be greater than ${plan.maxLifeMs / 3_600_000} hours`);
 }
 
 function newRecord(request: SandboxRequest, cpus: readonly number[]): SandboxRecord {

@@ -38,6 +38,16 @@ def host_has_many_ids():
     return os.geteuid() == 0 and count >= _ALL_IDS
 
 
+def leave_host(many_ids):
+    """Takes the keeper out of the host's mount namespace. An ordinary user may do so as root of a user namespace."""
+    uid, gid = os.geteuid(), os.getegid()
+    linux.unshare(linux.CLONE_NEWNS if many_ids else linux.CLONE_NEWNS | linux.CLONE_NEWUSER)
+    if not many_ids:
+        _write("/proc/self/setgroups", "deny")
+        _write("/proc/self/gid_map", "0 %d 1" % gid)
+        _write("/proc/self/uid_map", "0 %d 1" % uid)
+
+
 def bear(number, many_ids, live):
     """Forks a sandbox's pid 1, which calls `live(line)` and never returns. Answers (pid, the keeper's end of the line)."""
     line, far_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -117,8 +127,9 @@ def _write_id_maps(pid, number, many_ids):
     first = FIRST_ID + number % RANGES * IDS_EACH
     if not many_ids:
         _write("/proc/%d/setgroups" % pid, "deny")
-    _write("/proc/%d/gid_map" % pid, "0 %d %d" % ((first, IDS_EACH) if many_ids else (os.getegid(), 1)))
-    _write("/proc/%d/uid_map" % pid, "0 %d %d" % ((first, IDS_EACH) if many_ids else (os.geteuid(), 1)))
+    ids = "0 %d %d" % ((first, IDS_EACH) if many_ids else (0, 1))
+    _write("/proc/%d/gid_map" % pid, ids)
+    _write("/proc/%d/uid_map" % pid, ids)
 
 
 def _write(path, text):

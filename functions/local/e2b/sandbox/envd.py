@@ -8,20 +8,18 @@ import base64
 import binascii
 import hmac
 import os
-import select
-import socket
 import threading
 import time
 
 import connect_rpc
 import files
 import http1
+import streams
 import users
 from connect_rpc import RpcError
 from processes import SIGNALS, Process
 
 _UNAUTHORIZED = "unauthorized access, please provide a valid access token or method signing if supported"
-_DEFAULT_KEEPALIVE_S = 90
 
 
 class Envd:
@@ -195,11 +193,11 @@ class Envd:
             message = connect_rpc.open_envelope(request.body)
             process = self._start_process(message, request)
         except RpcError as error:
-            return _refuse_stream(connection, error)
+            return streams.refuse(connection, error)
         except (KeyError, TypeError, AttributeError, ValueError) as error:
-            return _refuse_stream(connection, RpcError("invalid_argument", "%s: %s" % (type(error).__name__, error)))
+            return streams.refuse(connection, RpcError("invalid_argument", "%s: %s" % (type(error).__name__, error)))
         self._processes[process.pid] = process
-        return _follow(connection, request, process, lambda: self._pump_in_background(process))
+        return streams.follow(connection, request, process, lambda: self._pump_in_background(process))
 
     def _start_process(self, message, request):
         if message.get("pty"):
@@ -229,70 +227,9 @@ class Envd:
         try:
             process = self._process(connect_rpc.open_envelope(request.body))
         except RpcError as error:
-            return _refuse_stream(connection, error)
-        return _follow(connection, request, process, lambda: None)
+            return streams.refuse(connection, error)
+        return streams.follow(connection, request, process, lambda: None)
 
 
 def _without_none(fields):
     return {name: value for name, value in fields.items() if value is not None}
-
-
-def _refuse_stream(connection, error):
-    body = http1.chunk(connect_rpc.end_envelope(error)) + http1.LAST_CHUNK
-    connection.sendall(http1.stream_head(connect_rpc.STREAM_TYPE) + body)
-    return True
-
-
-def _follow(connection, request, process, begin):
-    """Streams a process's events until its end, the call's deadline, or the caller's leaving, which ends nothing."""
-    sending = threading.Lock()
-    over_here, over_there = socket.socketpair()
-
-    def send(data):
-        with sending:
-            connection.sendall(data)
-
-    def on_event(event):
-        send(http1.chunk(connect_rpc.envelope({"event": event})))
-        if "end" in event:
-            over_there.close()
-
-    timeout_ms = int(request.headers.get("connect-timeout-ms") or 0)
-    until_s = time.monotonic() + timeout_ms / 1000 if timeout_ms > 0 else None
-    pause_s = int(request.headers.get("keepalive-ping-interval") or _DEFAULT_KEEPALIVE_S)
-    started = http1.chunk(connect_rpc.envelope({"event": {"start": {"pid": process.pid}}}))
-    with over_here, over_there:
-        gone = False
-        try:
-            send(http1.stream_head(connect_rpc.STREAM_TYPE) + started)
-        except OSError:
-            gone = True
-        if not gone:
-            process.listen(on_event)
-        begin()
-        error = None if gone else _wait_for_end(connection, over_here, until_s, pause_s, send)
-        process.ignore(on_event)
-        if gone or error == "gone":
-            return False
-        send(http1.chunk(connect_rpc.end_envelope(error)) + http1.LAST_CHUNK)
-        return True
-
-
-def _wait_for_end(connection, over, until_s, pause_s, send):
-    """None at the end of the process, "gone" when the caller left, or the error that ends the stream."""
-    poll = select.poll()
-    poll.register(over, select.POLLIN)
-    poll.register(connection, select.POLLRDHUP)
-    while True:
-        left_s = pause_s if until_s is None else min(pause_s, until_s - time.monotonic())
-        ready = [fd for fd, _ in poll.poll(max(0, int(left_s * 1000) + 1))]
-        if over.fileno() in ready:
-            return None
-        if ready:
-            return "gone"
-        if until_s is not None and time.monotonic() >= until_s:
-            return RpcError("deadline_exceeded", "context deadline exceeded")
-        try:
-            send(http1.chunk(connect_rpc.envelope({"event": {"keepalive": {}}})))
-        except OSError:
-            return "gone"

@@ -39,9 +39,9 @@ class Sandbox:
 
 
 class Keeper:
-    def __init__(self, channel):
+    def __init__(self, channel, many_ids):
         self._channel = channel
-        self._many_ids = birth.host_has_many_ids()
+        self._many_ids = many_ids
         self._selector = selectors.DefaultSelector()
         self._sandboxes = {}
         self._born = 0
@@ -153,14 +153,13 @@ class Keeper:
 def main():
     channel = socket.socket(fileno=int(os.environ.pop("NODE_CHANNEL_FD")))
     channel.setblocking(True)
+    many_ids = birth.host_has_many_ids()
+    birth.leave_host(many_ids)
     linux.die_with_parent(signal.SIGKILL)
     linux.adopt_orphans()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in a terminal is for the server, which ends us
-    if birth.host_has_many_ids():
-        linux.unshare(linux.CLONE_NEWNS)
-        linux.mount(None, "/", flags=linux.MS_REC | linux.MS_PRIVATE)
-        rootfs.uncover(rootfs.python_prefixes())
-    Keeper(channel).run()
+    rootfs.prepare_host_tree(reads_as_root=many_ids)
+    Keeper(channel, many_ids).run()
 
 
 if __name__ == "__main__":

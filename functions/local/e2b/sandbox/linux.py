@@ -55,17 +55,25 @@ def pivot_into(new_root):
 
 
 def make_tree_read_only(path):
-    """Read-only and no setuid programs, mounts below included; the kernel's own call for it came with 5.12."""
-    attributes = struct.pack("<QQQQ", MS_RDONLY | MS_NOSUID, 0, 0, 0)
+    """Read-only and without setuid programs, mounts below included. Needs Linux 5.12."""
+    _set_mount_attributes(path, _AT_RECURSIVE, MS_RDONLY | MS_NOSUID, 0)
+
+
+def make_writable(path):
+    _set_mount_attributes(path, 0, 0, MS_RDONLY)
+
+
+def _set_mount_attributes(path, flags, added, removed):
+    attributes = struct.pack("<QQQQ", added, removed, 0, 0)
     done = _libc.syscall(
         ctypes.c_long(_SYS_MOUNT_SETATTR),
         ctypes.c_int(_AT_FDCWD),
         ctypes.c_char_p(_path(path)),
-        ctypes.c_uint(_AT_RECURSIVE),
+        ctypes.c_uint(flags),
         ctypes.c_char_p(attributes),
         ctypes.c_size_t(len(attributes)),
     )
-    _check(done, "make %s read-only (needs Linux 5.12)" % path)
+    _check(done, "mount_setattr %s" % path)
 
 
 def die_with_parent(signal_number):

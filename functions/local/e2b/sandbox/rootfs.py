@@ -1,9 +1,13 @@
 """What a sandbox sees as its file system.
 
 A tmpfs of its own is the root, so everything writable is private, counted against one limit, and gone with the
-sandbox's last process: nothing is ever on the host's disk. From the host come, recursively read-only, the system's
-programs and libraries, the Python that runs this file, and the few files of /etc that programs need. Homes, /var,
-/sys, other mounts and the rest of /etc aren't there at all.
+sandbox's last process: nothing is ever on the host's disk. From the host come, read-only, the system's programs and
+libraries, the Python that runs this file, and the few files of /etc that programs need. Homes, /var, /sys, other
+mounts and the rest of /etc aren't there at all.
+
+Read-only must hold against the sandbox's own root, who may remount what it mounted. So the keeper makes the host's
+whole tree read-only in a mount namespace of its own; a sandbox copies it into a namespace of fewer rights, and there
+the kernel locks the flag, also on what is bound from it.
 """
 
 import os
@@ -34,19 +38,27 @@ def python_prefixes():
     return found
 
 
-def uncover(prefixes):
-    """Makes interpreters in closed homes (0700) reachable without opening the homes: covers the first closed folder
-    on the way with an empty one that holds nothing but the interpreter. For a root that is about to give up its
-    rights over the host's files, in a mount namespace of its own."""
-    for prefix in prefixes:
-        closed = _first_closed_folder(prefix)
-        if closed is None:
-            continue
-        held = os.open(prefix, os.O_PATH)
-        linux.mount("tmpfs", closed, "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, "mode=755,size=1m")
-        os.makedirs(prefix)
-        linux.mount("/proc/self/fd/%d" % held, prefix, flags=linux.MS_BIND | linux.MS_REC)
-        os.close(held)
+def prepare_host_tree(reads_as_root):
+    """Makes the tree that sandboxes take from. Runs once, in a mount namespace of the keeper's own."""
+    linux.mount(None, "/", flags=linux.MS_REC | linux.MS_PRIVATE)
+    if reads_as_root:
+        for prefix in python_prefixes():
+            _uncover(prefix)
+    linux.make_tree_read_only("/")
+    linux.make_writable("/proc")  # a sandbox may mount a proc of its own only as writable as this one
+
+
+def _uncover(prefix):
+    """Makes an interpreter in a closed home (0700) reachable without opening the home: covers the first closed folder
+    on the way with an empty one that holds nothing but the interpreter. Sandboxes have no rights of the host's root."""
+    closed = _first_closed_folder(prefix)
+    if closed is None:
+        return
+    held = os.open(prefix, os.O_PATH)
+    linux.mount("tmpfs", closed, "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, "mode=755,size=1m")
+    os.makedirs(prefix)
+    linux.mount("/proc/self/fd/%d" % held, prefix, flags=linux.MS_BIND | linux.MS_REC)
+    os.close(held)
 
 
 def _first_closed_folder(path):
@@ -61,13 +73,12 @@ def _first_closed_folder(path):
 def build(size_mib, users, search_path):
     """Builds the root and moves into it. Runs as root of the sandbox's own user, mount and pid namespaces."""
     prefixes = python_prefixes()
-    linux.mount(None, "/", flags=linux.MS_REC | linux.MS_PRIVATE)
     root = "/" + _staging_folder(prefixes)
     linux.mount("tmpfs", root, "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, "mode=755,size=%dm" % size_mib)
     for name in SYSTEM_FOLDERS:
         _add_system_folder(root, name)
     for prefix in prefixes:
-        _bind_read_only(prefix, root + prefix)
+        _bind(prefix, root + prefix)
     _add_etc(root, users, search_path)
     _add_private_folders(root, users)
     _add_devices(root)
@@ -89,16 +100,15 @@ def _add_system_folder(root, name):
     if os.path.islink(source):
         os.symlink(os.readlink(source), root + source)
     elif os.path.isdir(source):
-        _bind_read_only(source, root + source)
+        _bind(source, root + source)
 
 
-def _bind_read_only(source, target):
+def _bind(source, target):
     if os.path.isdir(source):
         os.makedirs(target, exist_ok=True)
     else:
         os.close(os.open(target, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o644))
     linux.mount(source, target, flags=linux.MS_BIND | linux.MS_REC)
-    linux.make_tree_read_only(target)
 
 
 def _add_etc(root, users, search_path):
@@ -106,7 +116,7 @@ def _add_etc(root, users, search_path):
     for name in ETC_ENTRIES:
         source = "/etc/" + name
         if os.path.exists(source) and os.access(source, os.R_OK):
-            _bind_read_only(source, root + source)
+            _bind(source, root + source)
     accounts = [(u.name, u.uid, u.gid, u.home) for u in users] + [("nobody", 65534, 65534, "/nonexistent")]
     texts = {
         "passwd": "".join("%s:x:%d:%d::%s:/bin/bash\n" % account for account in accounts),
