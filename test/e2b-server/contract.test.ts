@@ -2,13 +2,13 @@ import { afterAll, beforeAll, it } from "vitest";
 import { describeE2bContract, type Target } from "./contract.ts";
 import { describeEachUser, type ServerProcess, startServerProcess } from "./server-process.ts";
 
-describeEachUser((uid) => {
+describeEachUser((uid, name) => {
   let server: ServerProcess | undefined;
   beforeAll(async () => {
     server = await startServerProcess(uid === undefined ? {} : { uid });
   }, 30_000);
   afterAll(() => server?.stop());
-  describeE2bContract("the local server", () => {
+  describeE2bContract(`the local server ${name}`, () => {
     if (server === undefined) throw new Error("the server isn't up");
     return server.target;
   });

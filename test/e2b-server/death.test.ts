@@ -79,7 +79,7 @@ describeEachUser((uid) => {
     }, 30_000);
   });
 
-  it("when the keeper is killed, its sandboxes are gone for the client, too", async () => {
+  it("when the keeper is killed, its sandboxes are gone for the client, too, and the next one is made", async () => {
     const busy = await startBusyServer(uid);
     const keeper = childOf(busy.server);
     process.kill(keeper, "SIGKILL");
@@ -87,6 +87,8 @@ describeEachUser((uid) => {
     const isUnknown = async () =>
       !(await Sandbox.kill(busy.sandboxes[0]?.sandboxId ?? "", busy.server.target));
     await eventually("the sandbox is unknown", isUnknown);
+    const next = await createSandbox(busy.server.target);
+    expect((await next.commands.run("echo again")).stdout).toBe("again\n");
     await busy.server.stop();
   }, 30_000);
 });

@@ -220,6 +220,16 @@ except OSError as error:
     expect((await attacker.getInfo()).cpuCount).toBe(1);
   });
 
+  it("has a bounded number of processes, counted for itself", async () => {
+    const own = `__import__("resource").getrlimit(__import__("resource").RLIMIT_NPROC)`;
+    expect(await attack(own)).toBe("(4096, 4096)");
+    const more = `(lambda r: r.setrlimit(r.RLIMIT_NPROC, (9999, 9999)))(__import__("resource"))`;
+    const outcome = await attacker.commands
+      .run(`python3 -c '${more}'`, { user: "root" })
+      .catch((error) => error);
+    expect(outcome.stderr).toContain("not allowed to raise maximum limit");
+  });
+
   it("has bounded space, all of it its own", async () => {
     const full = `(lambda f: [f.write(bytes(1 << 20)) for _ in range(70)])(open("/dev/shm/full", "wb", 0)) and "fits"`;
     expect(await attack(full)).toBe("OSError No space left on device");

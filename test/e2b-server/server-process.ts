@@ -28,10 +28,12 @@ export const SECRET = "kept-from-sandboxes";
 const ORDINARY_UID = 65534;
 
 /** Describes the same for a server of each kind of user that the tests can be: root's, and an ordinary one's. */
-export function describeEachUser(define: (uid: number | undefined) => void): void {
-  const isRoot = process.getuid?.() === 0;
-  describe(isRoot ? "as root" : "as an ordinary user", () => define(undefined));
-  if (isRoot) describe("as an ordinary user", () => define(ORDINARY_UID));
+export function describeEachUser(define: (uid: number | undefined, name: string) => void): void {
+  const own = process.getuid?.() === 0 ? "as root" : "as an ordinary user";
+  describe(own, () => define(undefined, own));
+  if (own !== "as root") return;
+  const other = "as an ordinary user";
+  describe(other, () => define(ORDINARY_UID, other));
 }
 
 /** Starts a server; `uid` makes it another user's, who must be able to read this folder. */

@@ -69,6 +69,9 @@ describe("REST", () => {
     ["GET", "/v2/sandboxes?order=asc", undefined],
     ["PUT", "/sandboxes/{id}/network", {}],
     ["POST", "/v2/sandboxes", { templateID: "base", volumeMounts: [] }],
+    ["POST", "/v2/sandboxes", { templateID: "base", network: { rules: {} } }],
+    ["POST", "/v2/sandboxes", { templateID: "base", autoPause: true, autoPauseMemory: false }],
+    ["POST", "/v2/sandboxes/{id}/connect", { memory: false }],
     ["POST", "/v2/sandboxes", { templateID: "base", autoResume: { enabled: true } }],
   ])("%s %s is not guessed at: 501", async (method, path, body) => {
     const response = await api(method, path.replace("{id}", sandbox.sandboxID), body);

@@ -32,6 +32,7 @@ const create: Route = async ({ body, registry }) => ({
 });
 
 const connect: Route = async ({ sandboxId, body, registry }) => {
+  if (body.memory === false) throw notImplemented("A resumption without memory");
   const timeoutMs = parseTimeoutMs(body.timeout, CONNECT_TIMEOUT_S);
   const { record, resumed } = await registry.connect(sandboxId, timeoutMs);
   return { status: resumed ? 201 : 200, value: toHandle(record) };

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { Socket } from "node:net";
 import { fileURLToPath } from "node:url";
+import { unfitHost } from "./host-needs.ts";
 
 /** What the keeper's process answers: a connection beside a dial, a pid beside a creation. */
 export interface Answer {
@@ -39,19 +40,20 @@ interface Message {
   readonly pid?: number;
 }
 
+type FirstMessage = { readonly ready: KeeperChannel["ready"] } | { readonly refused: string };
+
 const KEEPER_FILE = fileURLToPath(new URL("./sandbox/keeper.py", import.meta.url));
 const START_LIMIT_MS = 15_000;
 const COMPLAINTS_LIMIT_CHARS = 2000;
-const NEEDS = "it needs Linux 5.12 or later, python3 3.9 or later, and user namespaces that may be created";
 
 /**
- * Starts the keeper's process, `python3` as found in PATH. Its environment holds nothing else: what runs in a sandbox
+ * Starts the keeper's process, `python3` as found in PATH. Its environment holds little else: what runs in a sandbox
  * can learn nothing from it.
  */
 export async function openKeeperChannel(events: KeeperEvents): Promise<KeeperChannel> {
   const child = spawn("python3", ["-s", "-E", "-B", KEEPER_FILE], {
     stdio: ["ignore", "ignore", "pipe", "ipc"],
-    env: { PATH: process.env.PATH ?? "/usr/bin:/bin", LANG: "C.UTF-8" },
+    env: { PATH: process.env.PATH ?? "/usr/bin:/bin", HOME: process.env.HOME ?? "/", LANG: "C.UTF-8" },
     cwd: "/",
   });
   const waiting = new Map<number, Waiting>();
@@ -102,13 +104,13 @@ function watchExit(child: ChildProcess, events: KeeperEvents): Promise<string> {
 
 async function waitForReady(child: ChildProcess, exited: Promise<string>): Promise<KeeperChannel["ready"]> {
   const limit = AbortSignal.timeout(START_LIMIT_MS);
-  const first = once(child, "message", { signal: limit }).then(([message]) => ({ message }));
-  const early = await Promise.race([first, exited.then((detail) => ({ detail }))]).catch(() => ({
-    detail: `no answer in ${START_LIMIT_MS} ms`,
+  const first = once(child, "message", { signal: limit }).then(([message]) => message as FirstMessage);
+  const told = await Promise.race([first, exited.then((refused) => ({ refused }))]).catch(() => ({
+    refused: `no answer in ${START_LIMIT_MS} ms`,
   }));
-  if ("message" in early) return (early.message as { ready: { cpus: number[] } }).ready;
+  if ("ready" in told) return told.ready;
   child.kill("SIGKILL");
-  throw new Error(`Sandboxes can't be made on this host (${NEEDS}): ${early.detail}`);
+  throw unfitHost(told.refused);
 }
 
 function hear(

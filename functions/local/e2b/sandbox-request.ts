@@ -18,6 +18,7 @@ const KNOWN_FIELDS = new Set(
     " ",
   ),
 );
+const KNOWN_NETWORK_FIELDS = new Set(["allowOut", "denyOut", "allowPublicTraffic"]);
 
 /**
  * Reads the body of a creation. Throws `ApiError`: 400 for what is malformed, 501 for what E2B knows and this server
@@ -27,8 +28,11 @@ export function parseSandboxRequest(body: Record<string, unknown>): SandboxReque
   const unknown = Object.keys(body).find((field) => !KNOWN_FIELDS.has(field));
   if (unknown !== undefined) throw notImplemented(`The field "${unknown}"`);
   if (typeof body.templateID !== "string") throw invalid("templateID");
+  if (body.autoPauseMemory === false) throw notImplemented("A pause that keeps files only");
   if (isObject(body.autoResume) && body.autoResume.enabled === true) throw notImplemented("autoResume");
   const network = optional(body, "network", isObject) ?? {};
+  const unknownRule = Object.keys(network).find((field) => !KNOWN_NETWORK_FIELDS.has(field));
+  if (unknownRule !== undefined) throw notImplemented(`The field "network.${unknownRule}"`);
   return {
     templateId: body.templateID,
     timeoutMs: parseTimeoutMs(body.timeout, DEFAULT_TIMEOUT_S),

@@ -12,6 +12,7 @@ The end of the line is the end of the sandbox: pid 1 leaves, and the kernel kill
 
 import json
 import os
+import resource
 import signal
 import socket
 import threading
@@ -27,6 +28,7 @@ from envd import Envd
 _MESSAGE_BYTES = 64 * 1024
 _DIAL_S = 5
 _FREEZE_S = 2
+_PROCESSES = 4096  # counted for each sandbox alone; keeps a fork bomb from using up the host's
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -54,6 +56,7 @@ def _settle(order, has_many_ids, search_path):
     linux.leave_session_keyring()
     os.sched_setaffinity(0, order["cpus"])
     os.umask(0o022)
+    resource.setrlimit(resource.RLIMIT_NPROC, (_PROCESSES, _PROCESSES))
     os.environ.clear()
     rootfs.build(order["disk_mib"], users.accounts(has_many_ids), search_path)
     linux.raise_loopback()

@@ -8,7 +8,8 @@ it and handed to the server: no byte of it passes through Python.
     {"id": 2, "do": "kill", "sandbox": "i…"}                   answered when nothing of it is left
     {"id": 3, "do": "dial" | "freeze" | "thaw", "sandbox": "i…", "port": 8000 | null}
 
-Answers are `{"id": n}`, with `error` where it failed; unasked come `{"ready": …}` and `{"died": "i…"}`.
+Answers are `{"id": n}`, with `error` where it failed; unasked come `{"ready": …}` or
+`{"refused": "why"}` first, and `{"died": "i…"}`.
 One thread: it forks, and only a process with one thread forks safely.
 """
 
@@ -154,11 +155,15 @@ def main():
     channel = socket.socket(fileno=int(os.environ.pop("NODE_CHANNEL_FD")))
     channel.setblocking(True)
     many_ids = birth.host_has_many_ids()
-    birth.leave_host(many_ids)
+    try:
+        birth.leave_host(many_ids)
+        rootfs.prepare_host_tree(reads_as_root=many_ids)
+    except OSError as error:
+        channel.sendall(json.dumps({"refused": str(error)}).encode() + b"\n")
+        return
     linux.die_with_parent(signal.SIGKILL)
     linux.adopt_orphans()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in a terminal is for the server, which ends us
-    rootfs.prepare_host_tree(reads_as_root=many_ids)
     Keeper(channel, many_ids).run()
 
 
