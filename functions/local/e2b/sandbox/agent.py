@@ -1,7 +1,7 @@
 """pid 1 of a sandbox: builds its file system, then serves the keeper's line and the connections that it asks for.
 
-The line carries one JSON object a message. To the keeper: `{"ready": true}` once, or `{"failed": "…"}`; then an answer
-`{"id": n}` to each request, a connected socket going beside the answer to a dial. From the keeper:
+The line carries one JSON object a message. To the keeper: `{"ready": true}` once, or `{"failed": "…"}`; then an
+answer `{"id": n}` to each request, a connected socket going beside the answer to a dial. From the keeper:
 
     {"id": n, "do": "dial", "port": 8000}   a TCP connection to that port of the sandbox's loopback
     {"id": n, "do": "dial", "port": null}   a connection to envd, which has no port of its own in the sandbox
@@ -38,7 +38,7 @@ def live(line, order, has_many_ids):
         search_path = ":".join([prefix + "/bin" for prefix in rootfs.python_prefixes()] + [SYSTEM_PATH])
         _settle(order, has_many_ids, search_path)
         envd = Envd(Children(), order["access_token"], order["environment"], search_path, has_many_ids)
-    except Exception as error:  # the keeper must hear of it, whatever it is
+    except Exception as error:  # noqa: BLE001 - the keeper must hear of it, whatever it is
         traceback.print_exc()
         line.send(json.dumps({"failed": str(error)}).encode())
         return
@@ -117,7 +117,7 @@ def _others():
 
 def _is_stopped(pid):
     try:
-        with open("/proc/%d/stat" % pid) as file:
+        with open(f"/proc/{pid}/stat") as file:
             return file.read().rpartition(")")[2].split()[0] in "TtZX"
     except OSError:
         return True

@@ -44,12 +44,12 @@ def leave_host(many_ids):
     linux.unshare(linux.CLONE_NEWNS if many_ids else linux.CLONE_NEWNS | linux.CLONE_NEWUSER)
     if not many_ids:
         _write("/proc/self/setgroups", "deny")
-        _write("/proc/self/gid_map", "0 %d 1" % gid)
-        _write("/proc/self/uid_map", "0 %d 1" % uid)
+        _write("/proc/self/gid_map", f"0 {gid} 1")
+        _write("/proc/self/uid_map", f"0 {uid} 1")
 
 
 def bear(number, many_ids, live):
-    """Forks a sandbox's pid 1, which calls `live(line)` and never returns. Answers (pid, the keeper's end of the line)."""
+    """Forks a sandbox's pid 1, which calls `live(line)` and never returns. Returns its pid and our end of the line."""
     line, far_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     midwife = os.fork()
     if midwife == 0:
@@ -103,7 +103,7 @@ def _leave_forever(act):
     try:
         act()
         status = 0
-    except BaseException:  # a forked child must not return into the keeper's code, whatever happens
+    except BaseException:  # noqa: BLE001 - a forked child must not return into the keeper's code, whatever happens
         import traceback
 
         traceback.print_exc()
@@ -126,10 +126,10 @@ def _expect(line, prefix):
 def _write_id_maps(pid, number, many_ids):
     first = FIRST_ID + number % RANGES * IDS_EACH
     if not many_ids:
-        _write("/proc/%d/setgroups" % pid, "deny")
-    ids = "0 %d %d" % ((first, IDS_EACH) if many_ids else (0, 1))
-    _write("/proc/%d/gid_map" % pid, ids)
-    _write("/proc/%d/uid_map" % pid, ids)
+        _write(f"/proc/{pid}/setgroups", "deny")
+    ids = f"0 {first} {IDS_EACH}" if many_ids else "0 0 1"
+    _write(f"/proc/{pid}/gid_map", ids)
+    _write(f"/proc/{pid}/uid_map", ids)
 
 
 def _write(path, text):

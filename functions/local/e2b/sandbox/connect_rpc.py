@@ -58,7 +58,7 @@ def parse(body):
     try:
         message = json.loads(body) if body else {}
     except ValueError as error:
-        raise RpcError("invalid_argument", "invalid JSON: %s" % error) from None
+        raise RpcError("invalid_argument", f"invalid JSON: {error}") from None
     if not isinstance(message, dict):
         raise RpcError("invalid_argument", "the message must be a JSON object")
     return message

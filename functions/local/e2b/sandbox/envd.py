@@ -77,7 +77,7 @@ class Envd:
     def _user(self, name):
         user = self._users.get(name or users.DEFAULT_USER)
         if user is None:
-            raise RpcError("unauthenticated", "no user specified: invalid username '%s'" % name)
+            raise RpcError("unauthenticated", f"no user specified: invalid username '{name}'")
         return user
 
     def _user_of(self, request):
@@ -96,7 +96,7 @@ class Envd:
             if request.method == "GET":
                 return http1.send_reply(connection, 200, files.read(files.resolve(path or "", user)))
             if request.method != "POST":
-                raise RpcError("unimplemented", "%s /files is not implemented here" % request.method)
+                raise RpcError("unimplemented", f"{request.method} /files is not implemented here")
             written = [
                 files.write(files.resolve(path or name or "", user), data, user)
                 for name, data in files.uploads(request)
@@ -112,7 +112,7 @@ class Envd:
         try:
             handle = self._unary.get(request.path)
             if handle is None:
-                raise RpcError("unimplemented", "%s is not implemented here" % request.path)
+                raise RpcError("unimplemented", f"{request.path} is not implemented here")
             if not request.headers.get("content-type", "").startswith("application/json"):
                 raise RpcError("unimplemented", "only the JSON form of the protocol is implemented here")
             return http1.send_json(connection, 200, handle(connect_rpc.parse(request.body), request))
@@ -121,7 +121,7 @@ class Envd:
             http1.send_json(connection, connect_rpc.HTTP_STATUS[code], connect_rpc.as_json(error))
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             code = "internal" if isinstance(error, OSError) else "invalid_argument"
-            told = RpcError(code, "%s: %s" % (type(error).__name__, error))
+            told = RpcError(code, f"{type(error).__name__}: {error}")
             http1.send_json(connection, connect_rpc.HTTP_STATUS[code], connect_rpc.as_json(told))
         return None
 
@@ -156,7 +156,7 @@ class Envd:
         for process in list(self._processes.values()):
             if process.pid == selector.get("pid") or (selector.get("tag") and process.tag == selector["tag"]):
                 return process
-        raise RpcError("not_found", "process with pid %s not found" % selector.get("pid", selector.get("tag")))
+        raise RpcError("not_found", "process with pid {} not found".format(selector.get("pid", selector.get("tag"))))
 
     def _list_processes(self, _message, _request):
         known = list(self._processes.values())
@@ -178,7 +178,7 @@ class Envd:
         process = self._process(message)
         number = SIGNALS.get(message.get("signal"))
         if number is None:
-            raise RpcError("unimplemented", "signal %s is not implemented here" % message.get("signal"))
+            raise RpcError("unimplemented", "signal {} is not implemented here".format(message.get("signal")))
         process.send_signal(number)
         return {}
 
@@ -195,7 +195,7 @@ class Envd:
         except RpcError as error:
             return streams.refuse(connection, error)
         except (KeyError, TypeError, AttributeError, ValueError) as error:
-            return streams.refuse(connection, RpcError("invalid_argument", "%s: %s" % (type(error).__name__, error)))
+            return streams.refuse(connection, RpcError("invalid_argument", f"{type(error).__name__}: {error}"))
         self._processes[process.pid] = process
         return streams.follow(connection, request, process, lambda: self._pump_in_background(process))
 
@@ -206,7 +206,7 @@ class Envd:
         config = dict(message["process"])
         config["cwd"] = files.resolve(config.get("cwd") or "", user)
         if not os.path.isdir(config["cwd"]):
-            raise RpcError("invalid_argument", "cwd '%s' does not exist" % config["cwd"])
+            raise RpcError("invalid_argument", "cwd '{}' does not exist".format(config["cwd"]))
         environment = {"PATH": self._search_path, "HOME": user.home, "USER": user.name, "LOGNAME": user.name}
         environment.update(self._environment)
         environment.update(config.get("envs") or {})

@@ -22,7 +22,7 @@ def entry(path):
     try:
         facts = os.lstat(path)
     except (FileNotFoundError, NotADirectoryError):
-        raise RpcError("not_found", "path '%s' does not exist" % path) from None
+        raise RpcError("not_found", f"path '{path}' does not exist") from None
     is_link = stat.S_ISLNK(facts.st_mode)
     known = {
         "name": os.path.basename(path) or "/",
@@ -44,9 +44,9 @@ def _name_of(number):
 
 def list_folder(path, depth):
     if not os.path.exists(path):
-        raise RpcError("not_found", "path '%s' does not exist" % path)
+        raise RpcError("not_found", f"path '{path}' does not exist")
     if not os.path.isdir(path):
-        raise RpcError("invalid_argument", "path is not a directory: %s" % path)
+        raise RpcError("invalid_argument", f"path is not a directory: {path}")
     found = []
     for name in sorted(os.listdir(path)):
         child = os.path.join(path, name)
@@ -58,9 +58,9 @@ def list_folder(path, depth):
 
 def make_folder(path, user):
     if os.path.isdir(path):
-        raise RpcError("already_exists", "directory already exists: %s" % path)
+        raise RpcError("already_exists", f"directory already exists: {path}")
     if os.path.exists(path):
-        raise RpcError("invalid_argument", "path already exists but it is not a directory: %s" % path)
+        raise RpcError("invalid_argument", f"path already exists but it is not a directory: {path}")
     make_folders(path, user)
 
 
@@ -89,7 +89,7 @@ def remove(path):
 
 def write(path, data, user):
     if os.path.isdir(path):
-        raise RpcError("invalid_argument", "path is a directory: %s" % path)
+        raise RpcError("invalid_argument", f"path is a directory: {path}")
     make_folders(os.path.dirname(path), user)
     with open(path, "wb") as file:
         file.write(data)
@@ -99,9 +99,9 @@ def write(path, data, user):
 
 def read(path):
     if not os.path.exists(path):
-        raise RpcError("not_found", "path '%s' does not exist" % path)
+        raise RpcError("not_found", f"path '{path}' does not exist")
     if not os.path.isfile(path):
-        raise RpcError("invalid_argument", "path '%s' is not a regular file" % path)
+        raise RpcError("invalid_argument", f"path '{path}' is not a regular file")
     with open(path, "rb") as file:
         return file.read()
 

@@ -73,9 +73,9 @@ def _read_exactly(stream, size):
 
 
 def send_reply(connection, status, body=b"", content_type="application/octet-stream"):
-    head = "HTTP/1.1 %d %s\r\n" % (status, _REASONS.get(status, "Status"))
+    head = f"HTTP/1.1 {status} {_REASONS.get(status, 'Status')}\r\n"
     if status != 204:
-        head += "content-type: %s\r\ncontent-length: %d\r\n" % (content_type, len(body))
+        head += f"content-type: {content_type}\r\ncontent-length: {len(body)}\r\n"
     connection.sendall(head.encode("latin-1") + b"\r\n" + body)
 
 
@@ -84,7 +84,7 @@ def send_json(connection, status, value):
 
 
 def stream_head(content_type):
-    text = "HTTP/1.1 200 OK\r\ncontent-type: %s\r\ntransfer-encoding: chunked\r\n\r\n" % content_type
+    text = f"HTTP/1.1 200 OK\r\ncontent-type: {content_type}\r\ntransfer-encoding: chunked\r\n\r\n"
     return text.encode("latin-1")
 
 

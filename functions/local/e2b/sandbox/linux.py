@@ -24,7 +24,7 @@ _SIOCGIFFLAGS, _SIOCSIFFLAGS, _IFF_UP = 0x8913, 0x8914, 1
 def _check(result, what):
     if result < 0:
         errno = ctypes.get_errno()
-        raise OSError(errno, "%s: %s" % (what, os.strerror(errno)))
+        raise OSError(errno, f"{what}: {os.strerror(errno)}")
 
 
 def _path(value):
@@ -38,12 +38,12 @@ def unshare(flags):
 def mount(source, target, kind=None, flags=0, options=None):
     _check(
         _libc.mount(_path(source), _path(target), _path(kind), ctypes.c_ulong(flags), _path(options)),
-        "mount %s on %s" % (source, target),
+        f"mount {source} on {target}",
     )
 
 
 def unmount_detached(target):
-    _check(_libc.umount2(_path(target), ctypes.c_int(_MNT_DETACH)), "umount %s" % target)
+    _check(_libc.umount2(_path(target), ctypes.c_int(_MNT_DETACH)), f"umount {target}")
 
 
 def pivot_into(new_root):
@@ -73,7 +73,7 @@ def _set_mount_attributes(path, flags, added, removed):
         ctypes.c_char_p(attributes),
         ctypes.c_size_t(len(attributes)),
     )
-    _check(done, "mount_setattr %s" % path)
+    _check(done, f"mount_setattr {path}")
 
 
 def die_with_parent(signal_number):

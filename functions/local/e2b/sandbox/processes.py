@@ -58,7 +58,7 @@ class Process:
         try:
             self.popen = children.start(spawn, self._on_reaped)
         except (OSError, ValueError) as error:
-            message = "error starting process '%s': %s" % (" ".join(argv), error)
+            message = "error starting process '{}': {}".format(" ".join(argv), error)
             raise RpcError("invalid_argument", message) from None
 
     def _on_reaped(self, status):
@@ -142,7 +142,7 @@ class Process:
             while data:
                 data = data[stdin.write(data) :]
         except OSError as error:
-            raise RpcError("internal", "error writing to stdin of process '%d': %s" % (self.pid, error)) from None
+            raise RpcError("internal", f"error writing to stdin of process '{self.pid}': {error}") from None
 
     def close_stdin(self):
         if self.popen.stdin is not None:
@@ -159,13 +159,13 @@ def _tell_one(listener, event):
 
 def _describe_end(status):
     if os.WIFSIGNALED(status):
-        text = "signal: %s" % _signal_name(os.WTERMSIG(status))
+        text = f"signal: {_signal_name(os.WTERMSIG(status))}"
         return {"exitCode": -1, "status": text, "error": text}
     code = os.WEXITSTATUS(status)
-    text = "exit status %d" % code
-    return {"exited": True, "status": text} if code == 0 else {
-        "exitCode": code, "exited": True, "status": text, "error": text,
-    }
+    text = f"exit status {code}"
+    if code == 0:
+        return {"exited": True, "status": text}
+    return {"exitCode": code, "exited": True, "status": text, "error": text}
 
 
 def _signal_name(number):

@@ -16,10 +16,22 @@ import sys
 import linux
 
 SYSTEM_FOLDERS = ("usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "nix")
-ETC_ENTRIES = (
-    "alternatives ca-certificates crypto-policies ld.so.cache ld.so.conf ld.so.conf.d localtime mime.types "
-    "nsswitch.conf os-release pki protocols services ssl"
-).split()
+ETC_ENTRIES = [
+    "alternatives",
+    "ca-certificates",
+    "crypto-policies",
+    "ld.so.cache",
+    "ld.so.conf",
+    "ld.so.conf.d",
+    "localtime",
+    "mime.types",
+    "nsswitch.conf",
+    "os-release",
+    "pki",
+    "protocols",
+    "services",
+    "ssl",
+]
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 STAGING_FOLDERS = ("mnt", "media", "srv", "opt", "tmp")
 
@@ -57,7 +69,7 @@ def _uncover(prefix):
     held = os.open(prefix, os.O_PATH)
     linux.mount("tmpfs", closed, "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, "mode=755,size=1m")
     os.makedirs(prefix)
-    linux.mount("/proc/self/fd/%d" % held, prefix, flags=linux.MS_BIND | linux.MS_REC)
+    linux.mount(f"/proc/self/fd/{held}", prefix, flags=linux.MS_BIND | linux.MS_REC)
     os.close(held)
 
 
@@ -74,7 +86,7 @@ def build(size_mib, users, search_path):
     """Builds the root and moves into it. Runs as root of the sandbox's own user, mount and pid namespaces."""
     prefixes = python_prefixes()
     root = "/" + _staging_folder(prefixes)
-    linux.mount("tmpfs", root, "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, "mode=755,size=%dm" % size_mib)
+    linux.mount("tmpfs", root, "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, f"mode=755,size={size_mib}m")
     for name in SYSTEM_FOLDERS:
         _add_system_folder(root, name)
     for prefix in prefixes:
@@ -89,10 +101,10 @@ def build(size_mib, users, search_path):
 
 def _staging_folder(prefixes):
     for name in STAGING_FOLDERS:
-        used = any(prefix.startswith("/%s/" % name) for prefix in prefixes)
+        used = any(prefix.startswith(f"/{name}/") for prefix in prefixes)
         if os.path.isdir("/" + name) and not used:
             return name
-    raise OSError("none of /%s exists and is free to build a root on" % ", /".join(STAGING_FOLDERS))
+    raise OSError("none of /{} exists and is free to build a root on".format(", /".join(STAGING_FOLDERS)))
 
 
 def _add_system_folder(root, name):
@@ -119,21 +131,21 @@ def _add_etc(root, users, search_path):
             _bind(source, root + source)
     accounts = [(u.name, u.uid, u.gid, u.home) for u in users] + [("nobody", 65534, 65534, "/nonexistent")]
     texts = {
-        "passwd": "".join("%s:x:%d:%d::%s:/bin/bash\n" % account for account in accounts),
-        "group": "".join("%s:x:%d:\n" % (name, gid) for name, _, gid, _ in accounts),
+        "passwd": "".join(f"{name}:x:{uid}:{gid}::{home}:/bin/bash\n" for name, uid, gid, home in accounts),
+        "group": "".join(f"{name}:x:{gid}:\n" for name, _, gid, _ in accounts),
         "hosts": "127.0.0.1 localhost e2b.local\n::1 localhost\n",
         "hostname": "e2b.local\n",
-        "profile": "export PATH=%s\n" % search_path,
+        "profile": f"export PATH={search_path}\n",
     }
     for name, text in texts.items():
-        with open("%s/etc/%s" % (root, name), "w") as file:
+        with open(f"{root}/etc/{name}", "w") as file:
             file.write(text)
 
 
 def _add_private_folders(root, users):
     for name in SHARED_FOLDERS:
-        os.makedirs("%s/%s" % (root, name))
-        os.chmod("%s/%s" % (root, name), 0o1777)
+        os.makedirs(f"{root}/{name}")
+        os.chmod(f"{root}/{name}", 0o1777)
     for user in users:
         os.makedirs(root + user.home, 0o755, exist_ok=True)
         os.chown(root + user.home, user.uid, user.gid)
@@ -142,13 +154,13 @@ def _add_private_folders(root, users):
 def _add_devices(root):
     os.mkdir(root + "/dev")
     for name in DEVICES:
-        target = "%s/dev/%s" % (root, name)
+        target = f"{root}/dev/{name}"
         os.close(os.open(target, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o666))
         linux.mount("/dev/" + name, target, flags=linux.MS_BIND)
     for link, target in (("fd", ""), ("stdin", "/0"), ("stdout", "/1"), ("stderr", "/2")):
-        os.symlink("/proc/self/fd" + target, "%s/dev/%s" % (root, link))
+        os.symlink("/proc/self/fd" + target, f"{root}/dev/{link}")
     os.mkdir(root + "/dev/shm")
-    options = "mode=1777,size=%dm" % SHARED_MEMORY_MIB
+    options = f"mode=1777,size={SHARED_MEMORY_MIB}m"
     linux.mount("tmpfs", root + "/dev/shm", "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, options)
     os.mkdir(root + "/dev/pts")
     options = "newinstance,ptmxmode=0666,mode=620"
