@@ -177,7 +177,7 @@ describe("the inner service", () => {
 
   it("pings while nothing else happens", async () => {
     const headers = { ...STREAM, "keepalive-ping-interval": "1" };
-    const frames = await readEnvelopes(await envd("/process.Process/Start", start("sleep 1.3"), headers));
+    const frames = await readEnvelopes(await envd("/process.Process/Start", start("sleep 2"), headers));
     expect(frames[1]).toEqual([0, { event: { keepalive: {} } }]);
   });
 
