@@ -1,0 +1,114 @@
+/**
+ * Creating a worker in an empty slot: admit, claim, create, publish.
+ *
+ * What becomes of the slot depends on what is known of the sandbox. Surely none: the slot is freed. Surely one that is
+ * of no use: it is killed, then the slot is freed. Unknown: the slot stays `creating`; a sandbox that lands late must
+ * not find its place given to another, and the sweep will list, kill and empty once the claim's time is over.
+ */
+import type { Fault } from "../rewards/faults.ts";
+import type { Sandboxes, WorkerFactory } from "./ports.ts";
+import { type SlotRow, type WorkerRow, workerOf } from "./slot-row.ts";
+import { claimSlot, unclaimSlot } from "./slots/claim.ts";
+import { admitCreation } from "./slots/pacing.ts";
+import { publishWorker } from "./slots/publish.ts";
+import type { Holder, SlotContext } from "./slots/write.ts";
+
+export interface CreationContext extends SlotContext {
+  readonly workers: WorkerFactory;
+  readonly sandboxes: Pick<Sandboxes, "kill">;
+  /** The pool's id, read once. */
+  readonly poolId: () => Promise<string>;
+  readonly random: () => number;
+}
+
+export type CreationResult =
+  | { readonly kind: "published"; readonly row: WorkerRow }
+  /** The pace does not allow one yet, or the slot went to another. */
+  | { readonly kind: "not_now" }
+  | { readonly kind: "failed"; readonly fault: Fault };
+
+/**
+ * Creates one worker; `holderNow` is asked when it is ready, and null publishes it free for anybody.
+ *
+ * Throws the table's faults. An exception of the factory leaves the slot `creating`, like an ambiguous outcome.
+ */
+export async function createWorker(
+  ctx: CreationContext,
+  slot: number,
+  createdForRun: string,
+  holderNow: () => Holder | null,
+): Promise<CreationResult> {
+  const poolId = await ctx.poolId();
+  if (!(await admitCreation(ctx))) return { kind: "not_now" };
+  const claim = await claimSlot(ctx, slot, createdForRun);
+  if (claim === null) return { kind: "not_now" };
+  const askedAtMs = ctx.clock.nowMs();
+  if (askedAtMs > lastStartMs(ctx, claim)) {
+    // We were frozen since: a sandbox that lands now might find its place given to another.
+    await unclaimSlot(ctx, claim);
+    return { kind: "not_now" };
+  }
+  const made = await createInTime(ctx, claim, poolId);
+  switch (made.kind) {
+    case "created":
+      return publish(ctx, claim, { ...made, askedAtMs, maxAtMs: replaceAtMs(ctx, askedAtMs) }, holderNow());
+    case "refused":
+      await unclaimSlot(ctx, claim);
+      return { kind: "failed", fault: made.fault };
+    case "unproved":
+      if (await isGone(ctx, made.sandboxId)) await unclaimSlot(ctx, claim);
+      return { kind: "failed", fault: made.fault };
+    case "ambiguous":
+      return { kind: "failed", fault: made.fault };
+    default:
+      return made satisfies never;
+  }
+}
+
+/** Until when a creation may start, so that it is over while the slot is still ours. */
+function lastStartMs({ settings }: CreationContext, claim: SlotRow): number {
+  return (claim.leaseUntilMs ?? 0) - settings.createTimeoutMs - settings.graceMs;
+}
+
+async function createInTime(ctx: CreationContext, claim: SlotRow, poolId: string) {
+  const timeout = new AbortController();
+  const done = new AbortController();
+  void ctx.clock.sleep(ctx.settings.createTimeoutMs, done.signal).then(() => {
+    if (!done.signal.aborted) timeout.abort();
+  });
+  const order = { poolId, slot: claim.slot, generation: claim.generation, ttlMs: ctx.settings.ttlMs };
+  try {
+    return await ctx.workers.create(order, timeout.signal);
+  } finally {
+    done.abort();
+  }
+}
+
+async function publish(
+  ctx: CreationContext,
+  claim: SlotRow,
+  made: Parameters<typeof publishWorker>[2],
+  holder: Holder | null,
+): Promise<CreationResult> {
+  const row = await publishWorker(ctx, claim, made, holder);
+  const worker = row === null ? null : workerOf(row);
+  if (worker !== null) return { kind: "published", row: worker };
+  await ctx.sandboxes.kill(made.sandboxId); // we took too long: the slot is another's
+  return { kind: "not_now" };
+}
+
+/** Whether the sandbox certainly is no more. */
+export async function isGone({ sandboxes }: Pick<CreationContext, "sandboxes">, sandboxId: string) {
+  const killed = await sandboxes.kill(sandboxId);
+  return killed.kind !== "failed";
+}
+
+/**
+ * From when a worker is replaced: between two thirds and five sixths of the plan's life.
+ *
+ * Spread, so that workers created together aren't replaced together; and never near the end, which the provider's
+ * clock decides.
+ */
+function replaceAtMs({ settings, random }: CreationContext, askedAtMs: number): number {
+  return askedAtMs + Math.round(settings.lifeMs * (5 / 6 - random() / 6));
+}

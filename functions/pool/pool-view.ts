@@ -1,0 +1,72 @@
+/** One strongly consistent read of the whole pool. */
+import type { StoredRow } from "./ports.ts";
+import {
+  poolPartition,
+  readSlotRow,
+  type SlotRow,
+  unusedSlot,
+  type WorkerRow,
+  workerOf,
+} from "./slot-row.ts";
+import { nextCreateAtMs, pacingKey } from "./slots/pacing.ts";
+import type { SlotContext } from "./slots/write.ts";
+
+export interface PoolView {
+  /** One per slot of the settings, in order, and after them what lies above (the pool was made smaller). */
+  readonly slots: readonly SlotRow[];
+  /** From when the next creation may be admitted. */
+  readonly nextCreateAtMs: number;
+}
+
+/** Reads all slots and the pacing in one query; throws a `Fault` rather than show a part of them. */
+export async function readPool(ctx: SlotContext): Promise<PoolView> {
+  const rows = await ctx.table.query(poolPartition);
+  const bySlot = new Map<number, SlotRow>();
+  let pacing: StoredRow | undefined;
+  for (const stored of rows) {
+    if (stored.sk === pacingKey.sk) pacing = stored;
+    const row = readSlotRow(stored);
+    if (row !== null) bySlot.set(row.slot, row);
+  }
+  const wanted = Array.from(
+    { length: ctx.settings.slots },
+    (_, slot) => bySlot.get(slot) ?? unusedSlot(slot),
+  );
+  const above = [...bySlot.values()].filter((row) => row.slot >= ctx.settings.slots);
+  return { slots: [...wanted, ...above], nextCreateAtMs: nextCreateAtMs(pacing) };
+}
+
+/** Free workers that a handler of this version may acquire. */
+export function fitWorkers({ settings }: SlotContext, view: PoolView, nowMs: number): WorkerRow[] {
+  return workersThat(view, settings.slots, (row) => row.state === "ready" && isFit(row, settings, nowMs));
+}
+
+/** Workers whose lease is over and that are fit to be taken over. */
+export function expiredWorkers({ settings }: SlotContext, view: PoolView, nowMs: number): WorkerRow[] {
+  const isExpired = (row: WorkerRow) =>
+    row.state === "leased" &&
+    (row.leaseUntilMs ?? 0) < nowMs - settings.graceMs &&
+    isFit(row, settings, nowMs);
+  return workersThat(view, settings.slots, isExpired);
+}
+
+/** Slots in which a worker may be created. */
+export function emptySlots({ settings }: SlotContext, view: PoolView): SlotRow[] {
+  return view.slots.filter((row) => row.slot < settings.slots && row.state === "empty");
+}
+
+function workersThat(view: PoolView, slots: number, holds: (row: WorkerRow) => boolean): WorkerRow[] {
+  return view.slots.flatMap((row) => {
+    const worker = row.slot < slots ? workerOf(row) : null;
+    return worker !== null && holds(worker) ? [worker] : [];
+  });
+}
+
+function isFit(row: WorkerRow, settings: SlotContext["settings"], nowMs: number): boolean {
+  const neededUntilMs = nowMs + settings.minRemainingMs;
+  return (
+    row.ttlAtMs > neededUntilMs &&
+    row.maxAtMs > neededUntilMs &&
+    row.supervisorVersion === settings.supervisorVersion
+  );
+}

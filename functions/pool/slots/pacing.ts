@@ -1,0 +1,40 @@
+/**
+ * Pacing: at most one creation per interval, over all handlers.
+ *
+ *   ── admitted ───────── interval ─────────▶ nextCreateAtMs ── the next one is admitted from here ──▶
+ */
+import type { RowKey } from "../ports.ts";
+import { expressionOver, poolPartition } from "../slot-row.ts";
+import { type SlotContext, writeRow } from "./write.ts";
+
+export const pacingKey: RowKey = { pk: poolPartition, sk: "B" };
+const columns = { nextCreateAtMs: "next", owner: "own" };
+
+const nobodyCreatedYet = "attribute_not_exists(#nextCreateAtMs)";
+const intervalIsOver = "#nextCreateAtMs <= :nowMs";
+
+export const admitCreationExpression = expressionOver(columns, {
+  name: "admit creation",
+  update: "SET #nextCreateAtMs = :nextCreateAtMs, #owner = :owner",
+  clauses: [`(${nobodyCreatedYet} OR ${intervalIsOver})`],
+});
+
+/** Whether one sandbox may be created now; true uses the interval up, whatever becomes of the creation. */
+export async function admitCreation(ctx: SlotContext): Promise<boolean> {
+  const nowMs = ctx.clock.nowMs();
+  const owner = ctx.newId();
+  const row = await writeRow(
+    ctx.table,
+    pacingKey,
+    admitCreationExpression,
+    { ":nowMs": nowMs, ":nextCreateAtMs": nowMs + ctx.settings.createIntervalMs, ":owner": owner },
+    (stored) => stored[columns.owner] === owner,
+  );
+  return row !== null;
+}
+
+/** From when a creation may be admitted, by the pool's pacing row. */
+export function nextCreateAtMs(stored: Readonly<Record<string, unknown>> | undefined): number {
+  const at = stored?.[columns.nextCreateAtMs];
+  return typeof at === "number" ? at : 0;
+}

@@ -1,0 +1,310 @@
+/** What each failure of the control plane leads to: never more than is known. */
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { createE2bSandboxes } from "../../functions/adapters/e2b-sandboxes.ts";
+import type { Sandboxes } from "../../functions/pool/ports.ts";
+import {
+  addressFrom,
+  never,
+  newOrder,
+  newPoolId,
+  optionsFor,
+  startRoomyServer,
+  sweep,
+  type TestServer,
+} from "./cloud.ts";
+import { type Accident, type FaultyProxy, type SeenRequest, startFaultyProxy } from "./faulty-proxy.ts";
+
+const ttlMs = 60_000;
+let server: TestServer;
+let api: FaultyProxy;
+const usedPools: string[] = [];
+
+beforeAll(async () => {
+  server = await startRoomyServer();
+  api = await startFaultyProxy(server.target.apiUrl);
+  await direct().list(newPoolId()); // loads the client, which a short patience has no time for
+});
+afterAll(async () => {
+  await Promise.all([api?.close(), server?.stop()]);
+});
+afterEach(async () => {
+  api.plan = () => "pass";
+  await sweep(optionsFor(server), ...usedPools.splice(0));
+});
+
+const direct = () => createE2bSandboxes(optionsFor(server));
+const proxied = (changes = {}): Sandboxes =>
+  createE2bSandboxes(optionsFor(server, { apiUrl: api.url, requestTimeoutMs: 10_000, ...changes }));
+
+/** Who will get no answer need not wait for it long. */
+const patienceFor = (accident: Accident) =>
+  accident === "hang_before" || accident === "hang_after" ? { requestTimeoutMs: 300 } : {};
+
+const isCreation = ({ method, path }: SeenRequest) => method === "POST" && path === "/v2/sandboxes";
+const isListing = ({ method }: SeenRequest) => method === "GET";
+const isKill = ({ method }: SeenRequest) => method === "DELETE";
+const isRenewal = ({ path }: SeenRequest) => path.endsWith("/timeout");
+const isQuestion = ({ method, path }: SeenRequest) => method === "GET" && path.startsWith("/sandboxes/");
+
+type Fate = readonly [matches: (request: SeenRequest) => boolean, accident: Accident];
+function suffer(...fates: Fate[]): void {
+  api.plan = (request) => fates.find(([matches]) => matches(request))?.[1] ?? "pass";
+}
+
+function newMeta() {
+  const { poolId, slot, generation } = newOrder();
+  usedPools.push(poolId);
+  return { poolId, slot, generation };
+}
+
+async function newSandbox() {
+  const meta = newMeta();
+  const created = addressFrom(await direct().create(meta, ttlMs, never));
+  return { ...meta, ...created };
+}
+
+const refusedAs = (code: string) => ({ kind: "refused", reason: "failed", fault: { code } });
+const ambiguous = { kind: "ambiguous", fault: { code: "sandbox_unavailable", retryable: true } };
+const throttled = { kind: "refused", reason: "throttled", fault: { code: "sandbox_unavailable" } };
+
+describe("a creation that fails", () => {
+  it.each<{ accident: Accident; outcome: object; exists: boolean }>([
+    { accident: { status: 400 }, outcome: refusedAs("misconfigured"), exists: false },
+    { accident: { status: 401 }, outcome: refusedAs("misconfigured"), exists: false },
+    { accident: { status: 403 }, outcome: refusedAs("misconfigured"), exists: false },
+    { accident: { status: 404 }, outcome: refusedAs("misconfigured"), exists: false },
+    { accident: { status: 404, body: "not JSON" }, outcome: refusedAs("misconfigured"), exists: false },
+    { accident: { status: 408 }, outcome: ambiguous, exists: false },
+    { accident: { status: 409 }, outcome: ambiguous, exists: false },
+    { accident: { status: 429 }, outcome: throttled, exists: false },
+    { accident: { status: 429, headers: { "retry-after": "1" } }, outcome: throttled, exists: false },
+    { accident: { status: 500 }, outcome: ambiguous, exists: false },
+    { accident: { status: 502, body: "<html>" }, outcome: ambiguous, exists: false },
+    { accident: { status: 503 }, outcome: refusedAs("sandbox_unavailable"), exists: false },
+    { accident: { status: 504 }, outcome: ambiguous, exists: false },
+    { accident: "reset_before", outcome: ambiguous, exists: false },
+    { accident: "hang_before", outcome: ambiguous, exists: false },
+    { accident: { after: { status: 500 } }, outcome: ambiguous, exists: true },
+    { accident: { after: { status: 503 } }, outcome: ambiguous, exists: true },
+    { accident: { after: { status: 201, body: "{}" } }, outcome: ambiguous, exists: true },
+    { accident: { after: { status: 201, body: "not JSON" } }, outcome: ambiguous, exists: true },
+    { accident: { after: { status: 201, body: "" } }, outcome: ambiguous, exists: true },
+    { accident: "cut_answer", outcome: ambiguous, exists: true },
+    { accident: "reset_after", outcome: ambiguous, exists: true },
+    { accident: "hang_after", outcome: ambiguous, exists: true },
+  ])("by $accident is $outcome.kind", async ({ accident, outcome, exists }) => {
+    const meta = newMeta();
+    suffer([isCreation, accident]);
+    const sandboxes = proxied(patienceFor(accident));
+    const asked = api.seen.filter(isCreation).length;
+    expect(await sandboxes.create(meta, ttlMs, never)).toMatchObject(outcome);
+    expect(api.seen.filter(isCreation)).toHaveLength(asked + 1); // the pace is the pool's
+    if (!exists) expect(await direct().list(meta.poolId)).toEqual([]);
+    // What the client gave up waiting for may land after that.
+    else await expect.poll(() => direct().list(meta.poolId), { timeout: 10_000 }).toHaveLength(1);
+  });
+
+  it("by 503 is ambiguous when nobody can say whether the sandbox is there", async () => {
+    suffer([isCreation, { status: 503 }], [isListing, { status: 500 }]);
+    expect(await proxied().create(newMeta(), ttlMs, never)).toMatchObject(ambiguous);
+  });
+
+  it.each([
+    { what: "nothing listens", findUrl: findClosedPort },
+    { what: "the name is unknown", findUrl: async () => "http://no-such-host.invalid" },
+  ])("because $what is refused, and can be tried again", async ({ findUrl }) => {
+    const made = await proxied({ apiUrl: await findUrl() }).create(newMeta(), ttlMs, never);
+    expect(made).toMatchObject({ ...refusedAs("sandbox_unavailable"), fault: { retryable: true } });
+  });
+
+  it("because it was given up is refused unasked, and ambiguous once it was asked", async () => {
+    suffer([isCreation, "hang_before"]);
+    const asked = api.seen.filter(isCreation).length;
+    const unasked = await proxied().create(newMeta(), ttlMs, AbortSignal.abort());
+    expect(unasked).toMatchObject(refusedAs("sandbox_unavailable"));
+    expect(api.seen.filter(isCreation)).toHaveLength(asked);
+    const underWay = proxied({ requestTimeoutMs: 20_000 }).create(newMeta(), ttlMs, AbortSignal.timeout(200));
+    expect(await underWay).toMatchObject(ambiguous);
+  });
+
+  it("with a bad key says what to do", async () => {
+    const made = await proxied({ apiKey: "e2b_wrong" }).create(newMeta(), ttlMs, never);
+    expect(made).toMatchObject(refusedAs("misconfigured"));
+    expect(made).toMatchObject({ fault: { message: expect.stringMatching(/API key.*Set a key/) } });
+  });
+
+  it("tells what E2B said of a request that it refused", async () => {
+    suffer([
+      isCreation,
+      { status: 400, body: '{"code":400,"message":"Timeout cannot be greater than 1 hours"}' },
+    ]);
+    expect(await proxied().create(newMeta(), ttlMs, never)).toMatchObject({
+      fault: {
+        message: "E2B refused to create a sandbox (status 400): Timeout cannot be greater than 1 hours",
+      },
+    });
+  });
+});
+
+const failedAs = (reason: string, code: string) => ({ kind: "failed", reason, fault: { code } });
+const unsure = failedAs("ambiguous", "sandbox_unavailable");
+
+const changeFailures: { accident: Accident; outcome: object }[] = [
+  { accident: { status: 400 }, outcome: failedAs("ambiguous", "misconfigured") },
+  { accident: { status: 401 }, outcome: failedAs("ambiguous", "misconfigured") },
+  { accident: { status: 403 }, outcome: failedAs("ambiguous", "misconfigured") },
+  { accident: { status: 404, body: "not E2B's" }, outcome: failedAs("ambiguous", "misconfigured") },
+  { accident: { status: 409 }, outcome: unsure },
+  { accident: { status: 429 }, outcome: failedAs("throttled", "sandbox_unavailable") },
+  { accident: { status: 500 }, outcome: unsure },
+  { accident: { status: 502 }, outcome: unsure },
+  { accident: { status: 503 }, outcome: failedAs("throttled", "sandbox_unavailable") },
+  { accident: { status: 504 }, outcome: unsure },
+  { accident: "reset_before", outcome: unsure },
+  { accident: "reset_after", outcome: unsure },
+  { accident: "hang_before", outcome: unsure },
+  { accident: "hang_after", outcome: unsure },
+];
+
+describe("a kill that fails", () => {
+  it.each(changeFailures)(
+    "by $accident says that the sandbox may still be there",
+    async ({ accident, outcome }) => {
+      const { sandboxId } = await newSandbox();
+      suffer([isKill, accident]);
+      expect(await proxied(patienceFor(accident)).kill(sandboxId)).toMatchObject(outcome);
+    },
+  );
+
+  it("is repeated until it is done, and then there is nothing to kill", async () => {
+    const { sandboxId } = await newSandbox();
+    suffer([isKill, "reset_after"]);
+    expect(await proxied().kill(sandboxId)).toMatchObject(unsure);
+    suffer();
+    expect(await proxied().kill(sandboxId)).toEqual({ kind: "gone" });
+  });
+});
+
+describe("a renewal", () => {
+  it.each(changeFailures)("that fails by $accident says so", async ({ accident, outcome }) => {
+    const { sandboxId } = await newSandbox();
+    suffer([isRenewal, accident]);
+    expect(await proxied(patienceFor(accident)).renew(sandboxId, ttlMs)).toMatchObject(outcome);
+  });
+
+  it("sets the end of the sandbox anew, in whole seconds and not below what was asked", async () => {
+    const { sandboxId } = await newSandbox();
+    expect(await proxied().renew(sandboxId, 90_001)).toEqual({ kind: "done" });
+    expect(JSON.parse(api.seen.filter(isRenewal).at(-1)?.body ?? "")).toEqual({ timeout: 91 });
+  });
+
+  it("of a sandbox that is gone says so, after asking for it", async () => {
+    const { sandboxId } = await newSandbox();
+    await direct().kill(sandboxId);
+    expect(await proxied().renew(sandboxId, ttlMs)).toEqual({ kind: "gone" });
+  });
+
+  it.each<{ what: string; fates: Fate[] }>([
+    { what: "is there all the same", fates: [] },
+    { what: "can't be asked for", fates: [[isQuestion, { status: 500 }]] },
+  ])("that finds no sandbox does not call it gone when it $what", async ({ fates }) => {
+    const { sandboxId } = await newSandbox();
+    suffer([isRenewal, { status: 404 }], ...fates);
+    expect(await proxied().renew(sandboxId, ttlMs)).toMatchObject(unsure);
+  });
+
+  it("of a paused sandbox fails, for it is still there", async () => {
+    const { sandboxId } = await newSandbox();
+    await pause(sandboxId);
+    expect(await proxied().renew(sandboxId, ttlMs)).toMatchObject(unsure);
+  });
+});
+
+describe("a listing", () => {
+  it("has every page and every state, and only the pool's", async () => {
+    const meta = newMeta();
+    const others = await newSandbox();
+    const made = [];
+    for (let slot = 0; slot < 5; slot += 1) {
+      const created = addressFrom(await direct().create({ ...meta, slot }, ttlMs, never));
+      made.push({ poolId: meta.poolId, slot, generation: meta.generation, sandboxId: created.sandboxId });
+    }
+    await pause(made[1]?.sandboxId ?? "");
+    const asked = api.seen.filter(isListing).length;
+    const listed = await proxied({ listPageSize: 2 }).list(meta.poolId);
+    expect(api.seen.filter(isListing)).toHaveLength(asked + 3);
+    expect(listed.map(({ startedAtMs, ...rest }) => rest).sort((a, b) => a.slot - b.slot)).toEqual(made);
+    for (const { startedAtMs } of listed) expect(Math.abs(Date.now() - startedAtMs)).toBeLessThan(60_000);
+    expect(await proxied().list(others.poolId)).toMatchObject([{ sandboxId: others.sandboxId }]);
+  });
+
+  it.each<{ accident: Accident; code: string }>([
+    { accident: { status: 400 }, code: "misconfigured" },
+    { accident: { status: 401 }, code: "misconfigured" },
+    { accident: { status: 403 }, code: "misconfigured" },
+    { accident: { status: 404 }, code: "misconfigured" },
+    { accident: { status: 409 }, code: "sandbox_unavailable" },
+    { accident: { status: 429 }, code: "sandbox_unavailable" },
+    { accident: { status: 500 }, code: "sandbox_unavailable" },
+    { accident: { status: 502 }, code: "sandbox_unavailable" },
+    { accident: { status: 503 }, code: "sandbox_unavailable" },
+    { accident: { status: 504 }, code: "sandbox_unavailable" },
+    { accident: { status: 200, body: "{}" }, code: "sandbox_unavailable" },
+    { accident: { status: 200, body: "" }, code: "sandbox_unavailable" },
+    { accident: { status: 200, body: "not JSON" }, code: "sandbox_unavailable" },
+    { accident: "reset_before", code: "sandbox_unavailable" },
+    { accident: "cut_answer", code: "sandbox_unavailable" },
+    { accident: "hang_before", code: "sandbox_unavailable" },
+  ])("whose second page fails by $accident is no listing", async ({ accident, code }) => {
+    const { poolId, slot, generation } = await newSandbox();
+    await direct().create({ poolId, slot: slot + 1, generation }, ttlMs, never);
+    suffer([(request) => request.path.includes("nextToken"), accident]);
+    await expect(proxied({ listPageSize: 1, ...patienceFor(accident) }).list(poolId)).rejects.toMatchObject({
+      name: "Fault",
+      code,
+    });
+  });
+
+  it("leaves out what the server's filter should have left out", async () => {
+    const foreign = await newSandbox();
+    const poolId = newPoolId();
+    const { body } = await firstAnswer(foreign.poolId);
+    suffer([isListing, { status: 200, body }]);
+    expect(await proxied().list(poolId)).toEqual([]);
+    expect(await proxied().list(foreign.poolId)).toHaveLength(1);
+  });
+
+  it("has a sandbox of the pool whose slot can't be read, as one that no slot knows", async () => {
+    const { poolId } = await newSandbox();
+    const { body } = await firstAnswer(poolId);
+    suffer([isListing, { status: 200, body: body.replace('"slot":"3"', '"slot":"three"') }]);
+    expect(await proxied().list(poolId)).toMatchObject([{ slot: -1, generation: 7 }]);
+  });
+});
+
+async function findClosedPort(): Promise<string> {
+  const closed = await startFaultyProxy("http://unused.invalid");
+  await closed.close();
+  return closed.url;
+}
+
+/** The server's own list of a pool, as it is on the wire. */
+async function firstAnswer(poolId: string): Promise<{ body: string }> {
+  const metadata = new URLSearchParams({ pool_id: encodeURIComponent(poolId) }).toString();
+  const response = await fetch(
+    `${server.target.apiUrl}/v2/sandboxes?metadata=${encodeURIComponent(metadata)}`,
+    {
+      headers: { "x-api-key": server.target.apiKey },
+    },
+  );
+  return { body: await response.text() };
+}
+
+async function pause(sandboxId: string): Promise<void> {
+  const response = await fetch(`${server.target.apiUrl}/sandboxes/${sandboxId}/pause`, {
+    method: "POST",
+    headers: { "x-api-key": server.target.apiKey, "content-type": "application/json" },
+    body: "{}",
+  });
+  expect(response.status).toBe(204);
+}

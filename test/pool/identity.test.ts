@@ -1,0 +1,26 @@
+import { expect, it } from "vitest";
+import { rememberPoolId } from "../../functions/pool/identity.ts";
+import { failing } from "./broken-table.ts";
+import { createMemoryTable } from "./memory-table.ts";
+
+it("the pool's id is read once, and again only after a failure", async () => {
+  const table = createMemoryTable();
+  let failures = 1;
+  const shaky = failing(table, () => (failures-- > 0 ? "unsent" : "no"));
+  const poolId = rememberPoolId(shaky, () => "pool-1");
+  await expect(poolId()).rejects.toMatchObject({ code: "store_unavailable" });
+  expect(await Promise.all([poolId(), poolId()])).toEqual(["pool-1", "pool-1"]);
+  const before = { ...table.counts };
+  expect(await poolId()).toBe("pool-1");
+  expect(table.counts).toEqual(before);
+});
+
+it("the pool's id is the winner's when a naming gets no answer", async () => {
+  const table = createMemoryTable();
+  let lost = 1;
+  const lossy = failing(table, (verb) => (verb === "name the pool" && lost-- > 0 ? "answer_lost" : "no"));
+  const poolId = rememberPoolId(lossy, () => "first");
+  await expect(poolId()).rejects.toMatchObject({ code: "store_unavailable" });
+  expect(await rememberPoolId(table, () => "second")()).toBe("first");
+  expect(await poolId()).toBe("first");
+});

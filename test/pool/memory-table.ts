@@ -1,0 +1,89 @@
+/**
+ * A table in memory that evaluates the product's own expression strings.
+ *
+ * Each operation is atomic and happens in one turn of the event loop, between a wait before it and one after it: with
+ * the waits of a virtual clock, that is where a simulation interleaves its processes.
+ */
+import type { Scalar, StoredRow, Table } from "../../functions/pool/ports.ts";
+import { checkBindings, holds, updated, ValidationException } from "./expressions.ts";
+
+export interface MemoryTable extends Table {
+  readonly counts: { writes: number; refusals: number; gets: number; queries: number };
+  /** What was written, in the table's own order. */
+  readonly log: { readonly verb: string; readonly sk: string; readonly after: StoredRow }[];
+  /** All rows, for assertions: no operation of the table. */
+  rows(): StoredRow[];
+}
+
+/** `wait` is called before and after each operation; by default it is one turn. */
+export function createMemoryTable(wait: () => Promise<void> = () => Promise.resolve()): MemoryTable {
+  const rows = new Map<string, StoredRow>();
+  const counts = { writes: 0, refusals: 0, gets: 0, queries: 0 };
+  const log: MemoryTable["log"] = [];
+  const address = (key: { readonly pk: string; readonly sk: string }) => `${key.pk}|${key.sk}`;
+
+  async function atomically<T>(operation: () => T): Promise<T> {
+    await wait();
+    const result = operation();
+    await wait();
+    return result;
+  }
+
+  return {
+    counts,
+    log,
+    rows: () => [...rows.values()],
+    get: (key) =>
+      atomically(() => {
+        counts.gets += 1;
+        return rows.get(address(key));
+      }),
+    query: (pk, skPrefix = "") =>
+      atomically(() => {
+        counts.queries += 1;
+        const matching = [...rows.values()].filter(
+          (row) => row.pk === pk && sortKey(row).startsWith(skPrefix),
+        );
+        return matching.sort((a, b) => (sortKey(a) < sortKey(b) ? -1 : 1));
+      }),
+    update: (key, expression, values) =>
+      atomically(() => {
+        counts.writes += 1;
+        const { update, clauses, columns } = expression;
+        checkBindings([update, ...clauses], { columns, values });
+        const before = rows.get(address(key));
+        if (clauses.length > 0 && !holds(clauses.join(" AND "), before, { columns, values })) {
+          counts.refusals += 1;
+          return { kind: "refused", retried: false } as const;
+        }
+        const after = updated(update, before ?? { ...key }, { columns, values });
+        if (after.pk !== key.pk || after.sk !== key.sk)
+          throw new ValidationException("a key can't be updated");
+        rows.set(address(key), after);
+        log.push({ verb: expression.name, sk: key.sk, after });
+        return { kind: "applied", row: after } as const;
+      }),
+  };
+}
+
+function sortKey(row: StoredRow): string {
+  return String(row.sk);
+}
+
+/**
+ * How DynamoDB counts a row: UTF-8 of names and strings; a number takes a byte for each two significant digits and
+ * one more.
+ */
+export function rowBytes(row: StoredRow): number {
+  const columns = Object.entries(row).map(([name, value]) => Buffer.byteLength(name) + scalarBytes(value));
+  return columns.reduce((sum, bytes) => sum + bytes, 0);
+}
+
+function scalarBytes(value: Scalar): number {
+  if (typeof value === "string") return Buffer.byteLength(value);
+  if (typeof value === "boolean") return 1;
+  const digits = String(Math.abs(value))
+    .replace(".", "")
+    .replace(/^0+|0+$/g, "");
+  return Math.ceil(digits.length / 2) + 1;
+}
