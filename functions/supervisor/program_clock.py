@@ -67,9 +67,9 @@ class ProgramClock:
             self._stolen_s = processes.steal_s(self._cpu) - self._steal_before_s
 
     def has_ended(self) -> bool:
-        """Whether the main process had ended at the last look, and only waits to be reaped."""
-        main = self._threads.get(self._main_thread)
-        return main is None or main.has_ended
+        """Whether all of the case had ended at the last look, and only waits to be reaped. The main thread alone says
+        nothing: it may end before its process does."""
+        return all(thread.has_ended for thread in self._threads.values())
 
     def wall_s(self, now_s: float) -> float:
         return max(0.0, now_s - self._started_at_s)
