@@ -19,6 +19,9 @@ import { type E2bServer, startE2bServer } from "./e2b/server.ts";
 import { listHostCpus } from "./host-cpus.ts";
 import { serveOnLoopback } from "./http-server.ts";
 
+// The SDK's advice concerns deployments, which run on newer Nodes; here it would only hide the lines that matter.
+process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED ??= "true";
+
 const localE2bKey = "e2b_local";
 const tableName = "code-rewards-local";
 /** What E2B's default template has, so that a task which fits here fits there. */
