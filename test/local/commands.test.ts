@@ -65,12 +65,13 @@ describe("npm run local", () => {
     const stack = await startLocalStackProcess();
     const before = { mounts: readMounts(), folders: listTemporaryFolders() };
     const batch = requestRewards(stack, { samples: Array.from({ length: 20 }, sleepAWhile) });
+    const cut = expect(batch).rejects.toThrow();
     await expect.poll(() => listProcessTree(stack.pid).length, { timeout: 10_000 }).toBeGreaterThan(8);
     const tree = listProcessTree(stack.pid);
     const exited = once(stack.child, "exit");
     stack.child.kill("SIGKILL");
     await exited;
-    await expect(batch).rejects.toThrow();
+    await cut;
     const isGone = () => tree.every((pid) => listProcessTree(pid).length === 0);
     await expect.poll(isGone, { timeout: 5_000 }).toBe(true);
     expect({ mounts: readMounts(), folders: listTemporaryFolders() }).toEqual(before);
