@@ -167,7 +167,7 @@ class Case:
 
     def _is_over_memory(self, pids) -> bool:
         group = self._slot.memory_group
-        if group:
+        if group and group.set_limit(self._program.memory_bytes):
             return group.kill_count() > self._kills_before
         return memory.is_over(pids, self._program.memory_bytes)
 
