@@ -213,5 +213,5 @@ class Case:
         if self._pipes or self._is_over or not self.facts.has_ended:
             return
         self._is_over = True
-        self._slot.give_back()
+        self._slot.give_back(self.facts.was_out_of_memory or self.facts.status == "memory_limit")
         self._on_end(self)

@@ -23,6 +23,7 @@ class MemoryGroup:
         self.path = path
         self._limit_file = path + ("/memory.max" if is_v2 else "/memory.limit_in_bytes")
         self._events_file = path + ("/memory.events" if is_v2 else "/memory.oom_control")
+        self._usage_file = path + ("/memory.current" if is_v2 else "/memory.usage_in_bytes")
         self._limit_bytes = 0
 
     def add(self, pid: int) -> None:
@@ -38,6 +39,13 @@ class MemoryGroup:
                 return False
             self._limit_bytes = limit_bytes
         return True
+
+    def usage_bytes(self) -> int:
+        try:
+            with open(self._usage_file, "rb") as file:
+                return int(file.read())
+        except (OSError, ValueError):
+            return 0
 
     def kill_count(self) -> int:
         try:
