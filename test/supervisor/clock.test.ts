@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { makeProgram, type Supervisor, startSupervisor } from "./harness.ts";
-import { allowedCpus, isBusyWithOthers } from "./host-view.ts";
+import { allowedCpus, measureBusyShare } from "./host-view.ts";
 import { modes, pythonOf } from "./launch.ts";
 import type { Line, Program } from "./wire.ts";
 
@@ -35,7 +35,7 @@ function repeat(id: string, source: string, count: number, memory_mib = LIMITS.m
   return makeProgram(id, source, Array(count).fill(""), { ...LIMITS, memory_mib });
 }
 
-const isQuiet = !isBusyWithOthers();
+const isQuiet = (await measureBusyShare(500)) < 0.4;
 
 describe.each(modes)("as %s", (mode) => {
   let supervisor: Supervisor;

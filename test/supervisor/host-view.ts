@@ -114,3 +114,17 @@ export function allowedCpus(): number[] {
 export function isBusyWithOthers(): boolean {
   return (os.loadavg()[0] ?? 0) > os.availableParallelism() + 0.5;
 }
+
+/** Which part of the machine's CPU time is used now, measured over a moment in which this process waits. */
+export async function measureBusyShare(forMs: number): Promise<number> {
+  const before = readCpuTicks();
+  await new Promise((resolve) => setTimeout(resolve, forMs));
+  const after = readCpuTicks();
+  return (after.busy - before.busy) / Math.max(1, after.all - before.all);
+}
+
+function readCpuTicks(): { busy: number; all: number } {
+  const [, ...fields] = readFileSync("/proc/stat", "utf8").split("\n", 1)[0]?.split(/\s+/).map(Number) ?? [];
+  const all = fields.slice(0, 8).reduce((sum, ticks) => sum + ticks, 0);
+  return { busy: all - (fields[3] ?? 0) - (fields[4] ?? 0), all };
+}
