@@ -167,7 +167,7 @@ class Case:
 
     def _is_over_memory(self, pids) -> bool:
         group = self._slot.memory_group
-        if group:
+        if group and group.set_limit(self._program.memory_bytes):
             return group.kill_count() > self._kills_before
         return memory.is_over(pids, self._program.memory_bytes)
 
@@ -213,5 +213,5 @@ class Case:
         if self._pipes or self._is_over or not self.facts.has_ended:
             return
         self._is_over = True
-        self._slot.give_back()
+        self._slot.give_back(self.facts.was_out_of_memory or self.facts.status == "memory_limit")
         self._on_end(self)
