@@ -30,7 +30,7 @@ export interface SlotRow {
   readonly ttlAtMs?: number;
   /** From when the worker is replaced, before the plan's life ends. */
   readonly maxAtMs?: number;
-  /** When a free worker was given back. */
+  /** Since when the worker is free, or its holder's; absent until it was first leased or given back. */
   readonly lastUsedAtMs?: number;
   readonly supervisorVersion?: string;
   /** Tag of the run that the worker was created for. */
