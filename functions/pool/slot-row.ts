@@ -52,15 +52,15 @@ export const slotColumns = {
   sandboxId: "sb",
   access: "acc",
   owner: "own",
-  leaseUntilMs: "lease",
-  bornAtMs: "born",
+  leaseUntilMs: "lu",
+  bornAtMs: "bo",
   ttlAtMs: "ttl",
   maxAtMs: "max",
-  lastUsedAtMs: "used",
+  lastUsedAtMs: "us",
   supervisorVersion: "ver",
   createdForRun: "run",
-  heldForRun: "hrun",
-  heldForBatch: "hbat",
+  heldForRun: "hr",
+  heldForBatch: "hb",
 } as const satisfies Record<Exclude<keyof SlotRow, "slot">, string>;
 
 export const poolPartition = "pool";
