@@ -17,6 +17,7 @@ import {
   defaultRunWorkers,
   isNotFinished,
   isRegistered,
+  lanePrefix,
   type RunRow,
   readRunRow,
   recordUntilS,
@@ -49,8 +50,6 @@ export type BatchNoted =
 
 export type NoteBatch = (runId: string, note: BatchNote) => Promise<BatchNoted>;
 
-/** Columns that begin with this are lanes. */
-export const lanePrefix = "~";
 const laneWasNeverUsed = "attribute_not_exists(#lane)";
 const laneIsBehind = "#lane < :sequence";
 const verdictAdds = verdictKinds.map((kind) => `#${kind} :${kind}`).join(", ");

@@ -62,6 +62,8 @@ export interface RunRow {
   readonly totals: RunTotals;
   /** Worker time since the run's last batch but one had ended, once there was a batch. */
   readonly sincePreviousMs: number;
+  /** Who has noted batches: the last number that came through, by lane. */
+  readonly lanes: Readonly<Record<string, number>>;
 }
 
 /** Stored column of each word. */
@@ -93,6 +95,9 @@ export const runColumns = {
   memory_limit: "v6",
   output_limit: "v7",
 } as const;
+
+/** Columns that begin with this are lanes; `note-batch.ts` says what for. */
+export const lanePrefix = "~";
 
 export const runPartition = "runs";
 export const runPrefix = "R#";
@@ -140,6 +145,7 @@ export function readRunRow(stored: StoredRow | undefined, nowMs: number): RunRow
     recordUntilS: count("recordUntilS"),
     totals: readTotals(stored),
     sincePreviousMs: count("spentAtLastMs") - count("spentAtPreviousMs"),
+    lanes: readLanes(stored),
   };
   return run.recordUntilS * 1_000 > nowMs ? run : null;
 }
@@ -171,6 +177,13 @@ function readTotals(stored: StoredRow): RunTotals {
     busyMs: count("busyMs"),
     idleMs: count("idleMs"),
   };
+}
+
+function readLanes(stored: StoredRow): Record<string, number> {
+  const lanes = Object.entries(stored).flatMap(([column, value]) =>
+    column.startsWith(lanePrefix) && typeof value === "number" ? [[column, value] as const] : [],
+  );
+  return Object.fromEntries(lanes);
 }
 
 function readMetadata(text: unknown): Record<string, string> {

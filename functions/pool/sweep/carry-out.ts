@@ -1,8 +1,10 @@
 /** Doing what a plan says, each part for itself: one failure does not stop the others. */
 import type { ListedSandbox, Sandboxes } from "../ports.ts";
-import type { SlotState } from "../slot-row.ts";
+import type { SlotRow, SlotState } from "../slot-row.ts";
 import { abandonCreation, drainSlot, expireSlot } from "../slots/drain.ts";
-import { type DrainContext, drainSlots, killSandbox, type Taking } from "./drains.ts";
+import { releaseDraining } from "../slots/release.ts";
+import { revokeLease } from "../slots/take-over.ts";
+import { type DrainContext, drainSlots, killSandbox, type TakenSlot, type Taking } from "./drains.ts";
 import { forEachFew } from "./many.ts";
 import type { SweepPlan } from "./plan.ts";
 import { drainIfGone, renewWorker } from "./renewals.ts";
@@ -10,13 +12,12 @@ import { attempt, type SweepCounts, type SweepLog } from "./report.ts";
 
 export type CarryOutContext = DrainContext & { readonly sandboxes: Sandboxes };
 
-/** First what keeps workers alive, then what is killed; more slots to be taken may be added to the plan's. */
+/** First what keeps workers alive, then what is killed. */
 export async function carryOut(
   ctx: CarryOutContext,
   log: SweepLog,
   plan: SweepPlan,
   isOver: () => boolean,
-  moreTakings: readonly Taking[] = [],
 ): Promise<void> {
   log.did.postponed += await forEachFew(plan.renewals, isOver, async (row) => {
     await attempt(log, "renew", () => renewWorker(ctx, log, row));
@@ -26,7 +27,7 @@ export async function carryOut(
   log.did.postponed += await forEachFew(plan.abandoned, isOver, async (row) => {
     if (await attempt(log, "abandon", () => abandonCreation(ctx, row))) log.did.creationsAbandoned += 1;
   });
-  await drainSlots(ctx, log, [...moreTakings, ...planTakings(ctx, log, plan)], isOver);
+  await drainSlots(ctx, log, planTakings(ctx, log, plan), isOver);
 }
 
 async function killAll(
@@ -72,5 +73,14 @@ function planTakings(ctx: CarryOutContext, log: SweepLog, plan: SweepPlan): Taki
       },
     }),
   );
-  return [...expired, ...missing, ...drains];
+  const ended = plan.ended.map((row): Taking => ({ action: "leasesEnded", take: () => endLease(ctx, row) }));
+  return [...ended, ...expired, ...missing, ...drains];
+}
+
+/** Takes a worker from its holder for good: its programs end with the sandbox. */
+async function endLease(ctx: CarryOutContext, seen: SlotRow): Promise<TakenSlot | null> {
+  const nobody = { runTag: seen.heldForRun ?? "", batchTag: seen.heldForBatch ?? "" };
+  const ours = await revokeLease(ctx, seen, nobody);
+  const row = ours === null ? null : await releaseDraining(ctx, ours);
+  return row === null ? null : { row, mayHaveMore: false };
 }

@@ -49,10 +49,10 @@ export async function createUpToTarget(
   } catch (error) {
     noteFault(log, "create", error);
   }
-  await Promise.race([
-    Promise.all(state.underWay.values()),
-    clock.sleep(Math.max(0, deadlineAtMs - clock.nowMs())),
-  ]);
+  const done = new AbortController();
+  const timeIsUp = clock.sleep(Math.max(0, deadlineAtMs - clock.nowMs()), done.signal);
+  await Promise.race([Promise.all(state.underWay.values()), timeIsUp]);
+  done.abort();
   return log.did.created - before;
 }
 

@@ -31,10 +31,34 @@ export function isWorn({ settings, nowMs }: Demand, row: SlotRow): boolean {
   return row.maxAtMs !== undefined && row.maxAtMs <= nowMs + settings.minRemainingMs;
 }
 
-/** Whether the slot has a worker for this version's handlers, or is about to. */
-function isServing({ settings }: Demand, row: SlotRow): boolean {
-  const isUsed = row.state === "creating" || row.state === "ready" || row.state === "leased";
-  return isUsed && row.slot < settings.slots && row.supervisorVersion === settings.supervisorVersion;
+/** Whether its creator, holder or drainer is past its time, by more than clocks may differ. */
+export function isExpired({ settings, nowMs }: Demand, row: SlotRow): boolean {
+  const isTaken = row.state === "creating" || row.state === "leased" || row.state === "draining";
+  return isTaken && (row.leaseUntilMs ?? 0) < nowMs - settings.graceMs;
+}
+
+/** A batch holds a lease for a quarter of an hour at most; older runs need not be looked for. */
+const lookBackMs = 3_600_000;
+
+/** Leases of runs that were finished: nobody wants their results. */
+export function endedLeases({ runs, slots, nowMs }: Demand): SlotRow[] {
+  const finished = runs.filter(({ finishedAtMs = 0 }) => finishedAtMs > nowMs - lookBackMs);
+  const tags = new Set(finished.map(({ runId }) => shortTag(runId)));
+  return slots.filter((row) => row.state === "leased" && tags.has(row.heldForRun ?? ""));
+}
+
+/** The slots that have a worker for this version's handlers, or are about to, and whose takers are there to stay. */
+function servingSlots(demand: Demand): SlotRow[] {
+  const { slots, supervisorVersion } = demand.settings;
+  const ended = new Set(endedLeases(demand));
+  return demand.slots.filter(
+    (row) =>
+      (row.state === "creating" || row.state === "ready" || row.state === "leased") &&
+      row.slot < slots &&
+      row.supervisorVersion === supervisorVersion &&
+      !isExpired(demand, row) &&
+      !ended.has(row),
+  );
 }
 
 export function targetOf({ runs, settings, nowMs }: Demand): number {
@@ -43,7 +67,7 @@ export function targetOf({ runs, settings, nowMs }: Demand): number {
 
 /** Workers still to be created, as far as there are empty slots. */
 export function shortfall(demand: Demand): number {
-  const lasting = demand.slots.filter((row) => isServing(demand, row) && !isWearing(demand, row)).length;
+  const lasting = servingSlots(demand).filter((row) => !isWearing(demand, row)).length;
   const empty = demand.slots.filter(
     (row) => row.state === "empty" && row.slot < demand.settings.slots,
   ).length;
@@ -56,7 +80,7 @@ function liveTags({ runs, nowMs }: Demand): ReadonlySet<string> {
 
 /** Slots above the target in which a worker is being created for a run that is over. */
 export function unwantedCreations(demand: Demand): SlotRow[] {
-  const serving = demand.slots.filter((row) => isServing(demand, row));
+  const serving = servingSlots(demand);
   const above = Math.max(0, serving.length - targetOf(demand));
   const live = liveTags(demand);
   return serving
@@ -66,9 +90,10 @@ export function unwantedCreations(demand: Demand): SlotRow[] {
 
 /** The run that lacks most workers, by its tag; for whom the next one is created. */
 export function neediestRun(demand: Demand): string | null {
+  const serving = servingSlots(demand);
   const lacks = liveRuns(demand.runs, demand.nowMs).map((run) => {
     const runTag = shortTag(run.runId);
-    const has = demand.slots.filter((row) => isServing(demand, row) && row.createdForRun === runTag).length;
+    const has = serving.filter((row) => row.createdForRun === runTag).length;
     return { runTag, lacking: run.workers - has };
   });
   return lacks.toSorted((one, other) => other.lacking - one.lacking)[0]?.runTag ?? null;
@@ -79,7 +104,7 @@ export function neediestRun(demand: Demand): string | null {
  * longest idle. All passes agree on it, so two at once don't take out twice as many.
  */
 export function surplusWorkers(demand: Demand): SlotRow[] {
-  const serving = demand.slots.filter((row) => row.state !== "creating" && isServing(demand, row));
+  const serving = servingSlots(demand).filter((row) => row.state !== "creating");
   const above = serving.length - targetOf(demand);
   if (above <= 0) return [];
   const live = liveTags(demand);

@@ -10,15 +10,11 @@ import { Fault } from "../../rewards/faults.ts";
 import { markFinished } from "../runs/finish.ts";
 import { getRun } from "../runs/read.ts";
 import type { RunRow } from "../runs/run-row.ts";
-import { type SlotRow, shortTag } from "../slot-row.ts";
-import { releaseDraining } from "../slots/release.ts";
-import { revokeLease } from "../slots/take-over.ts";
 import { carryOut } from "./carry-out.ts";
-import { type Demand, surplusWorkers, unwantedCreations } from "./demand.ts";
-import type { Taking } from "./drains.ts";
+import { type Demand, endedLeases, isExpired, surplusWorkers, unwantedCreations } from "./demand.ts";
 import { shareIdleTime } from "./idle-time.ts";
 import { isKnown } from "./known.ts";
-import { isExpired, type Listing, planSweep } from "./plan.ts";
+import { type Listing, planSweep } from "./plan.ts";
 import { attempt, newSweepLog, type SweepFault, type SweepLog } from "./report.ts";
 import { listSandboxes, readDemand, type SweepContext } from "./sweep.ts";
 
@@ -59,17 +55,12 @@ export async function finishRun(
   }
   const run = await markFinished(ctx, runId);
   if (run === null) return { kind: "run_not_found" };
-  const remainingSandboxes = await clearAway(ctx, log, run, deadlineAtMs);
+  const remainingSandboxes = await clearAway(ctx, log, deadlineAtMs);
   return { kind: "finished", run, remainingSandboxes, faults: log.faults };
 }
 
 /** Clears until the provider's list agrees; what it still has when there is no more time. */
-async function clearAway(
-  ctx: SweepContext,
-  log: SweepLog,
-  run: RunRow,
-  deadlineAtMs: number,
-): Promise<string[]> {
+async function clearAway(ctx: SweepContext, log: SweepLog, deadlineAtMs: number): Promise<string[]> {
   const isOver = () => ctx.clock.nowMs() >= deadlineAtMs;
   let remaining: string[] | null = null;
   let notBeforeMs = 0;
@@ -78,21 +69,12 @@ async function clearAway(
     const listing = await listSandboxes(ctx, log);
     const demand = await attempt(log, "read", () => readDemand(ctx));
     if (listing !== null && demand !== undefined) {
-      remaining = remainingOf(demand, listing, run);
+      remaining = remainingOf(demand, listing);
       const plan = planSweep(demand, listing);
-      const leases = leasesOf(demand, run);
-      const isClear = remaining.length === 0 && leases.length === 0 && plan.abandoned.length === 0;
+      const isClear = remaining.length === 0 && plan.ended.length === 0 && plan.abandoned.length === 0;
       if (isClear && ctx.clock.nowMs() >= notBeforeMs) return [];
       if (plan.abandoned.length > 0) notBeforeMs = Math.min(deadlineAtMs, ctx.clock.nowMs() + landingMs);
-      if (!isOver()) {
-        await carryOut(
-          ctx,
-          log,
-          plan,
-          isOver,
-          leases.map((row) => endLease(ctx, row)),
-        );
-      }
+      if (!isOver()) await carryOut(ctx, log, plan, isOver);
     }
     if (isOver()) return remaining ?? Promise.reject(listFailed(log));
   }
@@ -105,37 +87,16 @@ function listFailed({ faults }: SweepLog): Fault {
   );
 }
 
-/** Listed sandboxes that no other run needs: neither held for one, nor within the target. */
-function remainingOf(demand: Demand, { sandboxes }: Listing, run: RunRow): string[] {
-  const surplus = new Set([...surplusWorkers(demand), ...unwantedCreations(demand)]);
-  const runTag = shortTag(run.runId);
-  const kept = new Map<number, SlotRow>();
-  for (const row of demand.slots) {
-    const isNeeded =
-      row.state === "leased"
-        ? row.heldForRun !== runTag && !isExpired(demand, row)
-        : (row.state === "ready" || row.state === "creating") && !surplus.has(row);
-    if (isNeeded) kept.set(row.slot, row);
-  }
+/** Listed sandboxes that no run needs: neither held for a live one, nor within the target. */
+function remainingOf(demand: Demand, { sandboxes }: Listing): string[] {
+  const leaving = new Set([
+    ...surplusWorkers(demand),
+    ...unwantedCreations(demand),
+    ...endedLeases(demand),
+    ...demand.slots.filter((row) => row.state === "draining" || isExpired(demand, row)),
+  ]);
+  const kept = new Map(demand.slots.map((row) => [row.slot, leaving.has(row) ? undefined : row]));
   return sandboxes
     .filter((sandbox) => !isKnown(sandbox, kept.get(sandbox.slot)))
     .map(({ sandboxId }) => sandboxId);
-}
-
-function leasesOf({ slots }: Demand, run: RunRow): SlotRow[] {
-  const runTag = shortTag(run.runId);
-  return slots.filter((row) => row.state === "leased" && row.heldForRun === runTag);
-}
-
-/** Takes a worker from its holder for good: its programs end with the sandbox. */
-function endLease(ctx: SweepContext, seen: SlotRow): Taking {
-  const nobody = { runTag: seen.heldForRun ?? "", batchTag: seen.heldForBatch ?? "" };
-  return {
-    action: "leasesEnded",
-    take: async () => {
-      const ours = await revokeLease(ctx, seen, nobody);
-      const row = ours === null ? null : await releaseDraining(ctx, ours);
-      return row === null ? null : { row, mayHaveMore: false };
-    },
-  };
 }

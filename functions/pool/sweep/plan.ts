@@ -6,7 +6,15 @@
 import type { ListedSandbox } from "../ports.ts";
 import { type SlotRow, type WorkerRow, workerOf } from "../slot-row.ts";
 import { ttlAllowedMs } from "../slots/renew.ts";
-import { type Demand, isWorn, surplusWorkers, targetOf, unwantedCreations } from "./demand.ts";
+import {
+  type Demand,
+  endedLeases,
+  isExpired,
+  isWorn,
+  surplusWorkers,
+  targetOf,
+  unwantedCreations,
+} from "./demand.ts";
 import { findCondemned, findOrphans } from "./known.ts";
 
 /** The provider's list, and when it was asked for. */
@@ -23,6 +31,8 @@ export interface SweepPlan {
   readonly condemned: readonly ListedSandbox[];
   /** Slots in which a worker is being created that no run wants any more. */
   readonly abandoned: readonly SlotRow[];
+  /** Leases of runs that were finished. */
+  readonly ended: readonly SlotRow[];
   /** Slots whose creator, holder or drainer is past its time. */
   readonly expired: readonly SlotRow[];
   /** Free workers whose sandbox the list doesn't have: to be asked for by name. */
@@ -30,6 +40,17 @@ export interface SweepPlan {
   readonly drains: readonly { readonly row: SlotRow; readonly why: DrainReason }[];
   readonly renewals: readonly WorkerRow[];
 }
+
+const nothing: SweepPlan = {
+  orphans: [],
+  condemned: [],
+  abandoned: [],
+  ended: [],
+  expired: [],
+  missing: [],
+  drains: [],
+  renewals: [],
+};
 
 /** Renewed below this: each worker about every 200 s. */
 const renewBelowMs = 400_000;
@@ -39,29 +60,25 @@ const listLagMs = 60_000;
 export function planSweep(demand: Demand, listing: Listing | null): SweepPlan {
   const renewals = targetOf(demand) > 0 ? dueRenewals(demand) : [];
   if (listing === null) {
-    return { orphans: [], condemned: [], abandoned: [], expired: [], missing: [], drains: [], renewals };
+    return { ...nothing, renewals };
   }
   const drains = planDrains(demand);
-  const leaving = new Set(drains.map(({ row }) => row.slot));
-  const stays = (row: SlotRow) => !leaving.has(row.slot);
-  const missing = missingWorkers(demand, listing).filter(stays);
   const expired = demand.slots.filter((row) => isExpired(demand, row));
+  const ended = endedLeases(demand);
+  const leaving = new Set([...drains.map(({ row }) => row), ...expired, ...ended].map(({ slot }) => slot));
+  const missing = missingWorkers(demand, listing).filter(({ slot }) => !leaving.has(slot));
+  // Asking for a missing one is a renewal.
+  for (const { slot } of missing) leaving.add(slot);
   return {
     orphans: findOrphans(listing.sandboxes, demand.slots),
     condemned: findCondemned(listing.sandboxes, demand.slots),
-    abandoned: unwantedCreations(demand).filter((row) => !expired.includes(row)),
+    abandoned: unwantedCreations(demand),
+    ended,
     expired,
     missing,
     drains,
-    // Asking for a missing one is a renewal.
-    renewals: renewals.filter((row) => stays(row) && !missing.includes(row)),
+    renewals: renewals.filter(({ slot }) => !leaving.has(slot)),
   };
-}
-
-/** Past its lease, by more than clocks may differ. */
-export function isExpired({ settings, nowMs }: Demand, row: SlotRow): boolean {
-  const isTaken = row.state === "creating" || row.state === "leased" || row.state === "draining";
-  return isTaken && (row.leaseUntilMs ?? 0) < nowMs - settings.graceMs;
 }
 
 function missingWorkers({ slots }: Demand, { sandboxes, askedAtMs }: Listing): WorkerRow[] {

@@ -12,6 +12,7 @@
 import type { CreationContext } from "../creation.ts";
 import { readPool } from "../pool-view.ts";
 import type { Sandboxes } from "../ports.ts";
+import { pruneLanes } from "../runs/prune-lanes.ts";
 import { listRuns } from "../runs/read.ts";
 import { liveRuns } from "../runs/run-row.ts";
 import { type SlotState, slotStates } from "../slot-row.ts";
@@ -44,6 +45,8 @@ export async function sweepPool(ctx: SweepContext, options: SweepOptions): Promi
   if (demand !== undefined) {
     await carryOut(ctx, log, planSweep(demand, listing), isOver);
     idleMs = (await attempt(log, "share idle time", () => shareIdleTime(ctx, demand))) ?? 0;
+    for (const run of demand.runs)
+      await attempt(log, "prune lanes", () => pruneLanes(ctx, run, demand.nowMs));
     if (listing !== null) await createUpToTarget(ctx, log, options.deadlineAtMs);
   }
   return {
