@@ -1,6 +1,6 @@
 /** What a pass of the sweep does, and what it must never do. */
 import { afterEach, describe, expect, it } from "vitest";
-import type { ListedSandbox, Sandboxes } from "../../functions/pool/ports.ts";
+import type { ListedSandbox, Sandboxes, StoredRow, Table } from "../../functions/pool/ports.ts";
 import { beatRun } from "../../functions/pool/runs/heartbeat.ts";
 import { plans } from "../../functions/pool/settings.ts";
 import { sweepPool } from "../../functions/pool/sweep/sweep.ts";
@@ -121,24 +121,42 @@ describe("a provider whose list can't be trusted", () => {
     expect(world.cloud.killed).toContain("orphan");
   });
 
-  it("is asked before the table is read: a worker made in between is nobody's orphan", async () => {
+  /** A pass whose list takes 20 s, in which two workers are made and leased; with the table as it was before, or as it is. */
+  async function sweepSlowly(isTableReadFirst: boolean) {
     const world = newWorld({ latencyMs: 50 });
     await world.register("run", 2);
     const ctx = world.context();
-    const slow: Sandboxes = {
+    const before = new Map<string, StoredRow[]>();
+    const table: Table = {
+      ...world.table,
+      query: async (pk, prefix) => before.get(pk) ?? world.table.query(pk, prefix),
+    };
+    const sandboxes: Sandboxes = {
       ...ctx.sandboxes,
       async list(poolId) {
-        const listed = await ctx.sandboxes.list(poolId);
+        if (isTableReadFirst) before.set("pool", await world.table.query("pool"));
         await world.clock.sleep(20_000);
+        const listed = await ctx.sandboxes.list(poolId);
+        await world.clock.sleep(5_000);
         return listed;
       },
     };
-    const deadlineAtMs = world.clock.nowMs() + 50_000;
-    const pass = sweepPool(world.context({ sandboxes: slow }), { deadlineAtMs });
+    const deadlineAtMs = world.clock.nowMs() + 34_000;
+    const pass = sweepPool(world.context({ sandboxes, table }), { deadlineAtMs });
     const [report, ...leases] = await world.clock.run(Promise.all([pass, world.lease(), world.lease()]));
-    expect(report).toMatchObject({ listed: 0, found: { leased: 2 }, did: { orphansKilled: 0, created: 0 } });
-    expect(world.cloud.killed).toEqual([]);
-    await world.clock.run(Promise.all(leases.map((lease) => lease.release("healthy"))));
+    return { report, held: leases.map(({ workerId }) => workerId).toSorted(), killed: world.cloud.killed };
+  }
+
+  it("is asked before the table is read: a worker made in between is nobody's orphan", async () => {
+    const { report, killed } = await sweepSlowly(false);
+    expect(report).toMatchObject({ listed: 2, found: { leased: 2 }, did: { orphansKilled: 0, created: 0 } });
+    expect(killed).toEqual([]);
+  });
+
+  it("would have workers killed under their holders in the other order", async () => {
+    const { report, held, killed } = await sweepSlowly(true);
+    expect(report.did.orphansKilled).toBe(2);
+    expect(killed.toSorted()).toEqual(held);
   });
 });
 

@@ -72,7 +72,9 @@ async function clearAway(ctx: SweepContext, log: SweepLog, deadlineAtMs: number)
       remaining = remainingOf(demand, listing);
       const plan = planSweep(demand, listing);
       const isClear = remaining.length === 0 && plan.ended.length === 0 && plan.abandoned.length === 0;
-      if (isClear && ctx.clock.nowMs() >= notBeforeMs) return [];
+      const mayLand =
+        ctx.clock.nowMs() < notBeforeMs && demand.slots.some(({ state }) => state === "draining");
+      if (isClear && !mayLand) return [];
       if (plan.abandoned.length > 0) notBeforeMs = Math.min(deadlineAtMs, ctx.clock.nowMs() + landingMs);
       if (!isOver()) await carryOut(ctx, log, plan, isOver);
     }
