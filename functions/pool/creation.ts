@@ -9,6 +9,7 @@ import type { Fault } from "../rewards/faults.ts";
 import type { Sandboxes, WorkerFactory } from "./ports.ts";
 import { type SlotRow, type WorkerRow, workerOf } from "./slot-row.ts";
 import { claimSlot, unclaimSlot } from "./slots/claim.ts";
+import { emptySlot } from "./slots/empty.ts";
 import { admitCreation } from "./slots/pacing.ts";
 import { publishWorker } from "./slots/publish.ts";
 import type { Holder, SlotContext } from "./slots/write.ts";
@@ -53,10 +54,10 @@ export async function createWorker(
     case "created":
       return publish(ctx, claim, { ...made, askedAtMs, maxAtMs: replaceAtMs(ctx, askedAtMs) }, holderNow());
     case "refused":
-      await unclaimSlot(ctx, claim);
+      await freeClaim(ctx, claim);
       return { kind: "failed", fault: made.fault };
     case "unproved":
-      if (await isGone(ctx, made.sandboxId)) await unclaimSlot(ctx, claim);
+      if (await isGone(ctx, made.sandboxId)) await freeClaim(ctx, claim);
       return { kind: "failed", fault: made.fault };
     case "ambiguous":
       return { kind: "failed", fault: made.fault };
@@ -93,8 +94,20 @@ async function publish(
   const row = await publishWorker(ctx, claim, made, holder);
   const worker = row === null ? null : workerOf(row);
   if (worker !== null) return { kind: "published", row: worker };
-  await ctx.sandboxes.kill(made.sandboxId); // we took too long: the slot is another's
+  // We took too long, or the worker isn't wanted any more: the slot was taken from us.
+  if (await isGone(ctx, made.sandboxId)) await freeClaim(ctx, claim);
   return { kind: "not_now" };
+}
+
+/**
+ * Frees the slot of a claim that surely has no sandbox (any more).
+ *
+ * Whoever took it from us meanwhile raised the fence by one and drains; that there is nothing left to drain only we
+ * know yet, so the slot is emptied in the other's place. One that was taken twice is left alone.
+ */
+async function freeClaim(ctx: CreationContext, claim: SlotRow): Promise<void> {
+  if (await unclaimSlot(ctx, claim)) return;
+  await emptySlot(ctx, { slot: claim.slot, fence: claim.fence + 1 });
 }
 
 /** Whether the sandbox certainly is no more. */

@@ -13,7 +13,7 @@ import { type WorkerRow, workerOf } from "./slot-row.ts";
 import { emptySlot } from "./slots/empty.ts";
 import { extendLease } from "./slots/extend.ts";
 import { releaseDraining, releaseReady } from "./slots/release.ts";
-import { recordRenewal } from "./slots/renew.ts";
+import { recordRenewal, ttlAllowedMs } from "./slots/renew.ts";
 import type { SlotContext } from "./slots/write.ts";
 
 /** Time until the next try after an extension that got no answer. */
@@ -144,8 +144,10 @@ async function giveBack(
 async function renewIfLate(ctx: HoldContext, row: WorkerRow): Promise<void> {
   const nowMs = ctx.clock.nowMs();
   if (row.ttlAtMs > nowMs + ctx.settings.holderRenewsBelowMs) return;
-  const renewed = await ctx.sandboxes.renew(row.sandboxId, ctx.settings.ttlMs);
-  if (renewed.kind === "done") await recordRenewal(ctx, row.slot, row.sandboxId, nowMs + ctx.settings.ttlMs);
+  const ttlMs = ttlAllowedMs(ctx.settings, row, nowMs);
+  if (nowMs + ttlMs <= row.ttlAtMs) return;
+  const renewed = await ctx.sandboxes.renew(row.sandboxId, ttlMs);
+  if (renewed.kind === "done") await recordRenewal(ctx, row.slot, row.sandboxId, nowMs + ttlMs);
 }
 
 function leaseLost(row: WorkerRow): Fault {

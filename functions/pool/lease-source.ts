@@ -43,8 +43,8 @@ export interface LeaseDemand {
   readonly batchId: string;
   /** Workers that the run may hold at once; not looked at on the way without a read. */
   readonly runWorkers?: number;
-  /** Workers that the pool should have at most; all slots without it. */
-  readonly targetWorkers?: number;
+  /** Workers that the pool should have at most, asked before a creation; all slots without it. */
+  readonly targetWorkers?: number | (() => Promise<number>);
 }
 
 type AcquireOptions = Parameters<WorkerSource["acquire"]>[0];
@@ -187,8 +187,8 @@ async function create(shared: Shared, search: Search, view: PoolView): Promise<F
   const nowMs = ctx.clock.nowMs();
   const empty = emptySlots(ctx, view);
   const occupied = view.slots.filter((row) => row.state !== "empty").length;
-  const isFull =
-    empty.length === 0 || occupied >= Math.min(ctx.settings.slots, search.demand.targetWorkers ?? Infinity);
+  const limit = Math.min(ctx.settings.slots, await targetOf(search.demand));
+  const isFull = empty.length === 0 || occupied >= limit;
   if (isFull) search.fault = null; // what is missing is capacity
   if (isFull || view.nextCreateAtMs > nowMs) return null;
   if (shared.createNotBeforeMs > nowMs) {
@@ -200,6 +200,10 @@ async function create(shared: Shared, search: Search, view: PoolView): Promise<F
   const result = await createWhileWaitedFor(shared, search, slot.slot);
   if (result === null) return null;
   return afterCreation(search, result);
+}
+
+async function targetOf({ targetWorkers = Number.POSITIVE_INFINITY }: LeaseDemand): Promise<number> {
+  return typeof targetWorkers === "number" ? targetWorkers : targetWorkers();
 }
 
 function afterCreation(search: Search, result: CreationResult): Found | null {

@@ -30,7 +30,7 @@ export interface SlotRow {
   readonly ttlAtMs?: number;
   /** From when the worker is replaced, before the plan's life ends. */
   readonly maxAtMs?: number;
-  /** When a free worker was given back. */
+  /** Since when the worker is free, or its holder's; absent until it was first leased or given back. */
   readonly lastUsedAtMs?: number;
   readonly supervisorVersion?: string;
   /** Tag of the run that the worker was created for. */
@@ -52,15 +52,15 @@ export const slotColumns = {
   sandboxId: "sb",
   access: "acc",
   owner: "own",
-  leaseUntilMs: "lease",
-  bornAtMs: "born",
+  leaseUntilMs: "lu",
+  bornAtMs: "bo",
   ttlAtMs: "ttl",
   maxAtMs: "max",
-  lastUsedAtMs: "used",
+  lastUsedAtMs: "us",
   supervisorVersion: "ver",
   createdForRun: "run",
-  heldForRun: "hrun",
-  heldForBatch: "hbat",
+  heldForRun: "hr",
+  heldForBatch: "hb",
 } as const satisfies Record<Exclude<keyof SlotRow, "slot">, string>;
 
 export const poolPartition = "pool";

@@ -8,6 +8,8 @@ import {
   unclaimSlot,
 } from "../../functions/pool/slots/claim.ts";
 import {
+  abandonCreation,
+  abandonExpression,
   drainExpression,
   drainSlot,
   expireExpression,
@@ -122,6 +124,25 @@ export const creationScenes: readonly ClauseScene[] = [
     async (handler) => {
       const lease = await leased(handler, 0);
       return (writer) => drainSlot(writer, lease);
+    },
+  ],
+  [
+    abandonExpression,
+    seenFence,
+    "another's creation, begun since",
+    async (handler) => {
+      const stale = await claimedAgain(handler);
+      return (writer) => abandonCreation(writer, stale);
+    },
+  ],
+  [
+    abandonExpression,
+    "#state = :creating",
+    "a worker killed that was published since",
+    async (handler) => {
+      const claim = await claimed(handler, 0);
+      await publishWorker(handler, claim, newWorker(handler, 0), anna);
+      return (writer) => abandonCreation(writer, claim);
     },
   ],
   [

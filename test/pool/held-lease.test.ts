@@ -57,7 +57,7 @@ describe("while a lease is held", () => {
     await clock.pass(5_000);
     expect(lease.lost.aborted).toBe(false);
     const [row] = table.rows().filter(({ sk }) => sk === "S#000");
-    expect(row?.lease).toBeGreaterThan(startMs + 110_000);
+    expect(row?.lu).toBeGreaterThan(startMs + 110_000);
   });
 
   it("its worker is told the lease's fence", async () => {

@@ -89,7 +89,7 @@ export function createHostileCloud(
   }
 
   async function create(order: WorkerOrder): Promise<WorkerCreation> {
-    const luck = random();
+    const luck = watch.isCalm() ? 1 : random();
     if (luck < 0.1) return { kind: "refused", reason: "throttled", fault: fault("429") };
     if (luck < 0.2) {
       if (random() < 0.7) void time.sleep(random() * 45_000).then(() => land(order));

@@ -6,12 +6,15 @@
  */
 import { createLeaseSource } from "../../functions/pool/lease-source.ts";
 import type { StoredRow, Table } from "../../functions/pool/ports.ts";
+import { beatRun } from "../../functions/pool/runs/heartbeat.ts";
+import { registerRun } from "../../functions/pool/runs/register.ts";
+import { finishRun } from "../../functions/pool/sweep/finish-run.ts";
+import { type SweepContext, sweepPool } from "../../functions/pool/sweep/sweep.ts";
 import { Fault } from "../../functions/rewards/faults.ts";
 import { losingAnswers } from "./broken-table.ts";
 import { createHostileCloud } from "./hostile-cloud.ts";
 import { createMemoryTable, type MemoryTable } from "./memory-table.ts";
 import { type MortalProcess, type Odds, startProcess } from "./mortal-process.ts";
-import { sweep } from "./simple-sweep.ts";
 import { seeded, startMs, testSettings } from "./test-pool.ts";
 import { createVirtualClock } from "./virtual-clock.ts";
 
@@ -22,6 +25,8 @@ export interface SimulationOptions {
   readonly loadMs: number;
   /** How often the processes fail. */
   readonly odds?: Odds;
+  /** How the sweep fails, if not like the others, and how long a pass goes on starting things. */
+  readonly sweeps?: { readonly odds: Odds; readonly budgetMs: number };
   /** Changes the table under everybody: a mutant. */
   readonly mutate?: (table: Table) => Table;
 }
@@ -40,10 +45,12 @@ export interface SimulationResult {
 const usualOdds: Odds = { crash: 0.006, freeze: 0.004, freezeMs: 200_000, skewMs: 1_000 };
 const noOdds: Odds = { crash: 0, freeze: 0, freezeMs: 0, skewMs: 0 };
 const poolId = "pool-1";
+const runId = "run";
 
 export async function simulate(options: SimulationOptions): Promise<SimulationResult> {
   const random = seeded(options.seed);
-  const odds = options.odds ?? usualOdds;
+  const { odds = usualOdds } = options;
+  const { sweeps = { odds, budgetMs: 50_000 } } = options;
   const time = createVirtualClock(startMs);
   const truth = createMemoryTable(() => time.sleep(1 + Math.round(random() * 7)));
   let isLoaded = true;
@@ -80,7 +87,7 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
     );
     const stop = new AbortController();
     while (isLoaded && process.isAlive()) {
-      const batch = source.forBatch({ runId: "run", batchId: newId() });
+      const batch = source.forBatch({ runId, batchId: newId() });
       const deadlineAtMs = process.clock.nowMs() + 120_000;
       const lease = await batch.acquire({ deadlineAtMs, signal: stop.signal }).catch(faultOnly);
       if (lease === null) continue;
@@ -104,17 +111,34 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
     }
   }
 
+  /** What a trainer and the clock do each minute: a sign of life of the run, and a pass of the sweep. */
   async function sweepNow(chances: Odds): Promise<void> {
     const process = startProcess(time, random, chances);
-    const ctx = { table: process.table(shared), clock: process.clock, newId, settings };
-    const pass = sweep(ctx, process.sandboxes(cloud.sandboxes), poolId).catch(faultOnly);
-    await Promise.race([pass, process.crashed, time.sleep(55_000)]);
+    const ctx = sweeper(process);
+    const beat = beatRun(ctx, runId).catch(faultOnly);
+    const pass = beat.then(() => sweepPool(ctx, { deadlineAtMs: process.clock.nowMs() + sweeps.budgetMs }));
+    const report = await Promise.race([pass, process.crashed, time.sleep(55_000)]);
+    for (const { code, detail } of report?.faults ?? [])
+      if (code === "internal") violation(`a bug of the sweep: ${detail}`);
+  }
+
+  function sweeper(process: MortalProcess): SweepContext {
+    return {
+      table: process.table(shared),
+      clock: process.clock,
+      newId,
+      random,
+      settings,
+      workers: process.workers(cloud.workersFor(process)),
+      sandboxes: process.sandboxes(cloud.sandboxes),
+      poolId: async () => poolId,
+    };
   }
 
   async function everyMinute(): Promise<void> {
     while (isLoaded) {
       const nextMs = time.nowMs() + 60_000;
-      await sweepNow(odds);
+      await sweepNow(sweeps.odds);
       await time.sleep(Math.max(0, nextMs - time.nowMs()));
     }
   }
@@ -125,15 +149,20 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
       await sweepNow(noOdds);
     }
     for (const what of unhealed(truth.rows(), [...cloud.alive.keys()])) violation(what);
+    const finish = await finishRun(sweeper(startProcess(time, random, noOdds)), runId);
+    if (finish.kind !== "finished" || finish.remainingSandboxes.length > 0 || cloud.alive.size > 0)
+      violation("a sandbox is left of a finished run");
   }
 
+  const wish = { name: "run", workers: options.slots, metadata: {} };
+  const registered = registerRun(sweeper(startProcess(time, random, noOdds)), runId, wish);
   const load = Array.from({ length: options.containers }, container);
   const end = time.sleep(options.loadMs).then(() => {
     isLoaded = false;
   });
   const settledSoon = Promise.race([Promise.all(load), end.then(() => time.sleep(900_000))]);
   await time
-    .run(Promise.all([settledSoon, everyMinute(), end]).then(heal), 1e12)
+    .run(Promise.all([registered, settledSoon, everyMinute(), end]).then(heal), 1e12)
     .catch((error: unknown) => violation(`stopped by ${error}`));
   for (const what of unfenced(truth, odds.skewMs)) violation(what);
   if (tally.served < options.containers) violation("starved");

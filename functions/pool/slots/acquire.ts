@@ -19,7 +19,7 @@ export const acquireExpression = slotExpression({
   name: "acquire",
   update:
     "SET #state = :leased, #owner = :owner, #leaseUntilMs = :leaseUntilMs, " +
-    "#heldForRun = :runTag, #heldForBatch = :batchTag REMOVE #lastUsedAtMs ADD #fence :one",
+    "#heldForRun = :runTag, #heldForBatch = :batchTag, #lastUsedAtMs = :nowMs ADD #fence :one",
   clauses: [isFree, outlivesTheWork, isNotDueForReplacement, runsOurSupervisor],
 });
 
@@ -36,6 +36,7 @@ export function acquireSlot(ctx: SlotContext, slot: number, holder: Holder): Pro
       ":ready": "ready",
       ":owner": owner,
       ":leaseUntilMs": nowMs + ctx.settings.leaseMs,
+      ":nowMs": nowMs,
       ":neededUntilMs": nowMs + ctx.settings.minRemainingMs,
       ":version": ctx.settings.supervisorVersion,
       ":runTag": holder.runTag,

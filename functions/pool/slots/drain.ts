@@ -1,17 +1,19 @@
 /**
- * Drain and expire: a slot is taken to have its sandbox killed.
+ * Drain, expire and abandon: a slot is taken to have its sandbox killed.
  *
  *   ready ─────────────── drain ───────────────▶ draining ── kill ── empty
  *   creating │ leased │ draining, lease over + graceMs ── expire ──▶ draining
+ *   creating ─── abandon ───▶ draining, until the claim's own time is over
  *
- * Both raise the fence, so that two sweeps can't both believe that they drain, and so that a creator or holder who
- * comes back late finds itself overtaken. Both act on a row that was read, and name its fence and state.
+ * All raise the fence, so that two sweeps can't both believe that they drain, and so that a creator or holder who
+ * comes back late finds itself overtaken. All act on a row that was read, and name its fence and state.
  */
 import { type SlotRow, slotExpression } from "../slot-row.ts";
 import { type SlotContext, writeSlot } from "./write.ts";
 
 const isAsWeReadIt = "#fence = :seenFence";
 const isFree = "#state = :ready";
+const isBeingCreated = "#state = :creating";
 const isInTheStateWeRead = "#state = :seenState";
 const leaseIsOver = "#leaseUntilMs < :expiredBeforeMs";
 const startDraining =
@@ -30,6 +32,12 @@ export const expireExpression = slotExpression({
   clauses: [isAsWeReadIt, isInTheStateWeRead, leaseIsOver],
 });
 
+export const abandonExpression = slotExpression({
+  name: "abandon",
+  update: "SET #state = :draining, #owner = :owner ADD #fence :one",
+  clauses: [isAsWeReadIt, isBeingCreated],
+});
+
 /** Takes a free worker out of the pool; null when it was leased or drained meanwhile. */
 export function drainSlot(ctx: SlotContext, seen: SlotRow): Promise<SlotRow | null> {
   return takeToDrain(ctx, seen, drainExpression, { ":ready": "ready" });
@@ -46,6 +54,24 @@ export function expireSlot(ctx: SlotContext, seen: SlotRow): Promise<SlotRow | n
     ":seenState": seen.state,
     ":expiredBeforeMs": ctx.clock.nowMs() - ctx.settings.graceMs,
   });
+}
+
+/**
+ * Makes sure that a worker which nobody wants any more is never published; null when the slot moved meanwhile.
+ *
+ * The claim's lease stays: the sandbox may still land, so the slot must not be emptied before. Its creator, who finds
+ * itself overtaken, kills the sandbox.
+ */
+export function abandonCreation(ctx: SlotContext, seen: SlotRow): Promise<SlotRow | null> {
+  const owner = ctx.newId();
+  const values = {
+    ":seenFence": seen.fence,
+    ":creating": "creating",
+    ":draining": "draining",
+    ":owner": owner,
+    ":one": 1,
+  };
+  return writeSlot(ctx, seen.slot, abandonExpression, values, (row) => row.owner === owner);
 }
 
 function takeToDrain(

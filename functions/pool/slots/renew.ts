@@ -4,6 +4,7 @@
  * It is keyed by the sandbox and not by a fence, because it is true of the sandbox whoever holds it, and the sweep
  * must not disturb a lease. A row that has another sandbox by now, or one that is being killed, is left alone.
  */
+import type { PoolSettings } from "../settings.ts";
 import { type SlotRow, slotExpression } from "../slot-row.ts";
 import { type SlotContext, writeSlot } from "./write.ts";
 
@@ -30,4 +31,14 @@ export function recordRenewal(
     { ":sandboxId": sandboxId, ":ready": "ready", ":leased": "leased", ":ttlAtMs": ttlAtMs },
     () => false, // a repeated renewal is no contradiction: it would have been applied again
   );
+}
+
+/**
+ * The time to live that a renewal may ask for: never beyond the plan's life.
+ *
+ * That life began when the sandbox did, which is before its worker was published, by a creation's time at most.
+ */
+export function ttlAllowedMs(settings: PoolSettings, row: Pick<SlotRow, "bornAtMs">, nowMs: number): number {
+  const endsAtMs = (row.bornAtMs ?? nowMs) - settings.createTimeoutMs + settings.lifeMs;
+  return Math.max(0, Math.min(settings.ttlMs, endsAtMs - nowMs));
 }

@@ -17,7 +17,8 @@ const outlivesTheWork = "#ttlAtMs > :neededUntilMs";
 const isNotDueForReplacement = "#maxAtMs > :neededUntilMs";
 const runsOurSupervisor = "#supervisorVersion = :version";
 const changeHolder =
-  "SET #owner = :owner, #leaseUntilMs = :leaseUntilMs, #heldForRun = :runTag, #heldForBatch = :batchTag ADD #fence :one";
+  "SET #owner = :owner, #leaseUntilMs = :leaseUntilMs, #heldForRun = :runTag, #heldForBatch = :batchTag, " +
+  "#lastUsedAtMs = :nowMs ADD #fence :one";
 
 export const takeOverExpression = slotExpression({
   name: "take over",
@@ -58,11 +59,13 @@ function changeHands(
   more: Readonly<Record<string, string | number>>,
 ): Promise<SlotRow | null> {
   const owner = ctx.newId();
+  const nowMs = ctx.clock.nowMs();
   const values = {
     ":seenFence": seen.fence,
     ":leased": "leased",
     ":owner": owner,
-    ":leaseUntilMs": ctx.clock.nowMs() + ctx.settings.leaseMs,
+    ":nowMs": nowMs,
+    ":leaseUntilMs": nowMs + ctx.settings.leaseMs,
     ":runTag": holder.runTag,
     ":batchTag": holder.batchTag,
     ":one": 1,

@@ -1,0 +1,86 @@
+/**
+ * The sweep: one pass that brings the pool back to what it should be, whatever happened to those who changed it.
+ *
+ * Theory of operation. Every minute, and by several at once if it so happens. A pass decides from what it reads, and
+ * each decision is carried out by a conditional write that names what was read, so a pass that overlaps with another,
+ * with handlers, or with its own past self finds its writes refused and does nothing. A pass that dies leaves slots
+ * `draining` or `creating` with a lease, which a later pass takes back. Nothing is remembered between passes.
+ *
+ * The order: the provider is listed, then the table is read (see `known.ts`); first what keeps workers alive, then
+ * what is killed, then what is created, for which draining has made room. Without a list or a read, nothing is killed.
+ */
+import type { CreationContext } from "../creation.ts";
+import { readPool } from "../pool-view.ts";
+import type { Sandboxes } from "../ports.ts";
+import { pruneLanes } from "../runs/prune-lanes.ts";
+import { listRuns } from "../runs/read.ts";
+import { liveRuns } from "../runs/run-row.ts";
+import { type SlotState, slotStates } from "../slot-row.ts";
+import { carryOut } from "./carry-out.ts";
+import { createUpToTarget } from "./creations.ts";
+import { type Demand, targetOf } from "./demand.ts";
+import { shareIdleTime } from "./idle-time.ts";
+import { type Listing, planSweep } from "./plan.ts";
+import { attempt, newSweepLog, type SweepLog, type SweepReport } from "./report.ts";
+
+export type SweepContext = CreationContext & { readonly sandboxes: Sandboxes };
+
+export interface SweepOptions {
+  /** Nothing new is started from here on; a call that is under way is waited for. */
+  readonly deadlineAtMs: number;
+}
+
+/**
+ * One pass. Never throws: what went wrong is in the report, which is made to be logged as one line.
+ *
+ * The caller keeps some seconds between the deadline and its own end.
+ */
+export async function sweepPool(ctx: SweepContext, options: SweepOptions): Promise<SweepReport> {
+  const startedAtMs = ctx.clock.nowMs();
+  const log = newSweepLog();
+  const isOver = () => ctx.clock.nowMs() >= options.deadlineAtMs;
+  const listing = await listSandboxes(ctx, log);
+  const demand = await attempt(log, "read", () => readDemand(ctx));
+  let idleMs = 0;
+  if (demand !== undefined) {
+    await carryOut(ctx, log, planSweep(demand, listing), isOver);
+    idleMs = (await attempt(log, "share idle time", () => shareIdleTime(ctx, demand))) ?? 0;
+    for (const run of demand.runs)
+      await attempt(log, "prune lanes", () => pruneLanes(ctx, run, demand.nowMs));
+    if (listing !== null) await createUpToTarget(ctx, log, options.deadlineAtMs);
+  }
+  return {
+    did: log.did,
+    found: demand === undefined ? null : countStates(demand),
+    listed: listing?.sandboxes.length ?? null,
+    liveRuns: demand === undefined ? 0 : liveRuns(demand.runs, demand.nowMs).length,
+    target: demand === undefined ? 0 : targetOf(demand),
+    idleMs,
+    wallMs: ctx.clock.nowMs() - startedAtMs,
+    faults: log.faults,
+    faultCount: log.faultCount,
+  };
+}
+
+/** The provider's list; null when it failed. */
+export async function listSandboxes(
+  ctx: Pick<SweepContext, "clock" | "sandboxes" | "poolId">,
+  log: SweepLog,
+): Promise<Listing | null> {
+  const askedAtMs = ctx.clock.nowMs();
+  const sandboxes = await attempt(log, "list", async () => ctx.sandboxes.list(await ctx.poolId()));
+  return sandboxes === undefined ? null : { sandboxes, askedAtMs };
+}
+
+/** What the table says, whole. Throws its faults. */
+export async function readDemand(ctx: SweepContext): Promise<Demand> {
+  const runs = await listRuns(ctx);
+  const { slots } = await readPool(ctx);
+  return { settings: ctx.settings, runs, slots, nowMs: ctx.clock.nowMs() };
+}
+
+function countStates({ slots }: Demand): Record<SlotState, number> {
+  const counts = Object.fromEntries(slotStates.map((state) => [state, 0])) as Record<SlotState, number>;
+  for (const { state } of slots) counts[state] += 1;
+  return counts;
+}

@@ -1,0 +1,297 @@
+/** What runs promise, over any implementation of the table. */
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import type { Table } from "../../functions/pool/ports.ts";
+import { enterRun } from "../../functions/pool/runs/enter.ts";
+import { markFinished } from "../../functions/pool/runs/finish.ts";
+import { beatRun } from "../../functions/pool/runs/heartbeat.ts";
+import { addIdleShare } from "../../functions/pool/runs/idle-share.ts";
+import { type BatchNote, createBatchNotes } from "../../functions/pool/runs/note-batch.ts";
+import { pruneLanes } from "../../functions/pool/runs/prune-lanes.ts";
+import { getRun, listRuns } from "../../functions/pool/runs/read.ts";
+import { registerRun } from "../../functions/pool/runs/register.ts";
+import { runState } from "../../functions/pool/runs/run-row.ts";
+import { losingAnswers } from "./broken-table.ts";
+import { type OpenTable, over, present, startMs, type TestHandler, testHandler } from "./test-pool.ts";
+
+export const wish = { name: "grpo", workers: 3, metadata: { host: "gpu-1", seed: "7" } };
+
+export const note: BatchNote = {
+  samples: 16,
+  verdicts: { passed: 30, wrong_output: 5, time_limit: 1 },
+  faults: 1,
+  retries: 2,
+  workersCreated: 1,
+  busyMs: 4_500,
+};
+
+export function describeRuns(name: string, open: () => Promise<OpenTable>): void {
+  describe(name, () => {
+    let opened: OpenTable;
+    let table: Table;
+    let handler: TestHandler;
+
+    beforeAll(async () => {
+      opened = await open();
+    });
+    afterAll(() => opened.close());
+    beforeEach(async () => {
+      table = await opened.fresh();
+      handler = testHandler(table);
+    });
+
+    const runNow = async (runId = "r1") => present(await getRun(handler, runId));
+
+    describe("registering", () => {
+      it("makes one run of sixteen ranks that say so at once, with the workers asked for", async () => {
+        const ranks = Array.from({ length: 16 }, () => testHandler(table));
+        const answers = await Promise.all(ranks.map((rank) => registerRun(rank, "r1", wish)));
+        expect(answers.filter((answer) => answer.kind === "registered" && answer.isNew)).toHaveLength(1);
+        const runs = await listRuns(handler);
+        expect(runs).toMatchObject([{ runId: "r1", ...wish, registeredAtMs: startMs, beatAtMs: startMs }]);
+      });
+
+      it("replaces the wish when it is said again, and keeps what was counted", async () => {
+        await registerRun(handler, "r1", wish);
+        await createBatchNotes(handler)("r1", note);
+        handler.at(10_000);
+        const again = await registerRun(handler, "r1", { name: "other", workers: 1, metadata: {} });
+        expect(again).toMatchObject({ kind: "registered", isNew: false });
+        expect(await runNow()).toMatchObject({
+          name: "other",
+          workers: 1,
+          metadata: {},
+          registeredAtMs: startMs,
+          beatAtMs: startMs + 10_000,
+          totals: { batches: 1 },
+        });
+      });
+
+      it("does not bring a finished run back", async () => {
+        await registerRun(handler, "r1", wish);
+        await markFinished(handler, "r1");
+        expect(await registerRun(handler.at(1_000), "r1", wish)).toEqual({ kind: "run_finished" });
+        expect((await runNow()).finishedAtMs).toBe(startMs);
+      });
+    });
+
+    describe("living", () => {
+      it.each([
+        [0, "active"],
+        [299_999, "active"],
+        [300_000, "expired"],
+        [7_000_000, "expired"],
+      ] as const)("%i ms after its last sign of life it is %s", async (ms, state) => {
+        await registerRun(handler, "r1", wish);
+        expect(runState(await runNow(), startMs + ms)).toBe(state);
+      });
+
+      it("goes on with each heartbeat, and lives again with one that came late", async () => {
+        await registerRun(handler, "r1", wish);
+        expect(await beatRun(handler.at(200_000), "r1")).toMatchObject({ kind: "alive" });
+        expect(runState(await runNow(), startMs + 499_999)).toBe("active");
+        expect(runState(await runNow(), startMs + 500_000)).toBe("expired");
+        expect(await beatRun(handler.at(900_000), "r1")).toMatchObject({ kind: "alive" });
+        expect(runState(await runNow(), startMs + 1_000_000)).toBe("active");
+      });
+
+      it("is refused to a run that nobody registered, and to a finished one", async () => {
+        expect(await beatRun(handler, "r1")).toEqual({ kind: "run_not_found" });
+        expect(await getRun(handler, "r1")).toBeNull();
+        await registerRun(handler, "r1", wish);
+        await markFinished(handler, "r1");
+        expect(await beatRun(handler, "r1")).toEqual({ kind: "run_finished" });
+      });
+
+      it("is forgotten seven days after its last sign of life, though nothing was deleted", async () => {
+        await registerRun(handler, "r1", wish);
+        expect(await getRun(handler.at(7 * 86_400_000 - 1), "r1")).not.toBeNull();
+        expect(await getRun(handler.at(7 * 86_400_000), "r1")).toBeNull();
+        expect(await listRuns(handler)).toEqual([]);
+      });
+    });
+
+    describe("finishing", () => {
+      it("is said once: the second time changes nothing", async () => {
+        await registerRun(handler, "r1", wish);
+        const first = await markFinished(handler.at(5_000), "r1");
+        const second = await markFinished(handler.at(9_000), "r1");
+        expect(first?.finishedAtMs).toBe(startMs + 5_000);
+        expect(second).toMatchObject({ finishedAtMs: startMs + 5_000, totals: first?.totals });
+      });
+
+      it("knows no run that nobody registered", async () => {
+        expect(await markFinished(handler, "r1")).toBeNull();
+        expect(await table.query("runs")).toEqual([]);
+      });
+    });
+
+    describe("beginning a batch", () => {
+      it("takes one read, and wakes a run that is near its end", async () => {
+        await registerRun(handler, "r1", wish);
+        expect(await enterRun(handler.at(100_000), "r1")).toMatchObject({ kind: "entered" });
+        expect((await runNow()).beatAtMs).toBe(startMs);
+        expect(await enterRun(handler.at(200_000), "r1")).toMatchObject({ kind: "entered" });
+        expect((await runNow()).beatAtMs).toBe(startMs + 200_000);
+      });
+
+      it("is refused for a run that nobody registered, and for a finished one", async () => {
+        expect(await enterRun(handler, "r1")).toEqual({ kind: "run_not_found" });
+        await registerRun(handler, "r1", wish);
+        await markFinished(handler, "r1");
+        expect(await enterRun(handler, "r1")).toEqual({ kind: "run_finished" });
+      });
+
+      it("makes the default run, with two workers, and brings it back whatever became of it", async () => {
+        const made = await enterRun(handler, "default");
+        expect(made).toMatchObject({ kind: "entered", run: { name: "default", workers: 2 } });
+        await createBatchNotes(handler)("default", note);
+        const back = await enterRun(handler.at(900_000), "default");
+        expect(back).toMatchObject({ run: { beatAtMs: startMs + 900_000, totals: { batches: 1 } } });
+        await markFinished(handler, "default");
+        const again = await enterRun(handler.at(950_000), "default");
+        expect(again.kind === "entered" && runState(again.run, startMs + 950_000)).toBe("active");
+      });
+
+      it("makes one default run of many first batches", async () => {
+        const handlers = Array.from({ length: 20 }, () => testHandler(table));
+        await Promise.all(handlers.map((each) => enterRun(each, "default")));
+        expect(await listRuns(handler)).toHaveLength(1);
+      });
+    });
+
+    describe("noting a batch", () => {
+      it("adds it to the totals, and is a sign of life", async () => {
+        await registerRun(handler, "r1", wish);
+        const noteBatch = createBatchNotes(handler.at(1_000));
+        await noteBatch("r1", note);
+        const noted = await noteBatch("r1", { ...note, verdicts: { signaled: 2 }, busyMs: 500 });
+        expect(noted.kind).toBe("noted");
+        const run = await runNow();
+        expect(run.beatAtMs).toBe(startMs + 1_000);
+        expect(run.totals).toEqual({
+          batches: 2,
+          samples: 32,
+          verdicts: {
+            passed: 30,
+            wrong_output: 5,
+            runtime_error: 0,
+            signaled: 2,
+            time_limit: 1,
+            memory_limit: 0,
+            output_limit: 0,
+          },
+          faults: 2,
+          retries: 4,
+          workersCreated: 2,
+          busyMs: 5_000,
+          idleMs: 0,
+        });
+      });
+
+      it("tells the worker time since the batch before, idle time too", async () => {
+        await registerRun(handler, "r1", wish);
+        const noteBatch = createBatchNotes(handler);
+        const since = async (busyMs: number) => {
+          const noted = await noteBatch("r1", { ...note, busyMs });
+          return noted.kind === "noted" ? noted.sincePreviousMs : null;
+        };
+        expect(await since(1_000)).toBe(1_000);
+        await addIdleShare(handler, "r1", 60_000, startMs + 60_000);
+        await addIdleShare(handler, "r1", 40_000, startMs + 120_000);
+        expect(await since(2_000)).toBe(102_000);
+        expect(await since(3_000)).toBe(3_000);
+      });
+
+      it("loses and doubles none of many at once, of several containers", async () => {
+        await registerRun(handler, "r1", wish);
+        const containers = Array.from({ length: 5 }, () => createBatchNotes(testHandler(table)));
+        await Promise.all(
+          containers.flatMap((noteBatch) => Array.from({ length: 8 }, () => noteBatch("r1", note))),
+        );
+        expect((await runNow()).totals).toMatchObject({ batches: 40, samples: 640, busyMs: 180_000 });
+      });
+
+      it("counts once when its answer was lost, whoever wrote in between", async () => {
+        await registerRun(handler, "r1", wish);
+        const others = createBatchNotes(testHandler(table));
+        let lost = 0;
+        const lossy: Table = {
+          ...table,
+          async update(key, expression, values) {
+            const first = await table.update(key, expression, values);
+            if (expression.name !== "note batch" || first.kind === "refused") return first;
+            lost += 1;
+            for (let times = 0; times < 3; times += 1) await others("r1", note);
+            const second = await table.update(key, expression, values);
+            return second.kind === "refused" ? { ...second, retried: true } : second;
+          },
+        };
+        const noteBatch = createBatchNotes(over(handler, lossy));
+        expect(await noteBatch("r1", note)).toMatchObject({ kind: "noted" });
+        expect(await noteBatch("r1", note)).toMatchObject({ kind: "noted" });
+        expect(lost).toBe(2);
+        expect((await runNow()).totals.batches).toBe(8);
+      });
+
+      it("counts once when its first attempt comes late, after the next batch", async () => {
+        await registerRun(handler, "r1", wish);
+        const sent: Parameters<Table["update"]>[] = [];
+        const remembering: Table = {
+          ...table,
+          update: (...call) => {
+            sent.push(call);
+            return table.update(...call);
+          },
+        };
+        const noteBatch = createBatchNotes(over(handler, remembering));
+        await noteBatch("r1", note);
+        await noteBatch("r1", note);
+        for (const call of sent) expect((await table.update(...call)).kind).toBe("refused");
+        expect((await runNow()).totals.batches).toBe(2);
+      });
+
+      it("is refused for a run that nobody registered, and for a finished one, whose totals stay", async () => {
+        const noteBatch = createBatchNotes(handler);
+        expect(await noteBatch("r1", note)).toEqual({ kind: "run_not_found" });
+        expect(await getRun(handler, "r1")).toBeNull();
+        await registerRun(handler, "r1", wish);
+        await markFinished(handler, "r1");
+        expect(await noteBatch("r1", note)).toEqual({ kind: "run_finished" });
+        expect(await addIdleShare(handler, "r1", 1_000, startMs)).toBe(false);
+        expect((await runNow()).totals).toMatchObject({ batches: 0, idleMs: 0 });
+      });
+
+      it("makes the default run, and wakes it when it had expired", async () => {
+        const noteBatch = createBatchNotes(handler);
+        expect(await noteBatch("default", note)).toMatchObject({ kind: "noted" });
+        expect(runState(await runNow("default"), startMs + 400_000)).toBe("expired");
+        await noteBatch("default", note).then(() => handler.at(400_000));
+        await noteBatch("default", note);
+        expect(runState(await runNow("default"), startMs + 400_000)).toBe("active");
+        expect((await runNow("default")).totals.batches).toBe(3);
+      });
+
+      it("keeps a lane for each write at once and container, and drops those of an hour ago", async () => {
+        await registerRun(handler, "r1", wish);
+        const old = createBatchNotes(testHandler(table));
+        await Promise.all([old("r1", note), old("r1", note)]);
+        await old("r1", note);
+        const later = testHandler(table).at(4_000_000);
+        await createBatchNotes(later)("r1", note);
+        expect(Object.keys((await runNow()).lanes)).toHaveLength(3);
+        await pruneLanes(handler, await runNow(), startMs + 3_600_000);
+        expect(Object.keys((await runNow()).lanes)).toHaveLength(3);
+        await pruneLanes(handler, await runNow(), startMs + 3_700_000);
+        expect(Object.values((await runNow()).lanes)).toEqual([startMs + 4_000_000]);
+      });
+    });
+
+    it("an idle share is added once, however often it is said", async () => {
+      await registerRun(handler, "r1", wish);
+      const lossy = losingAnswers(table, () => true);
+      expect(await addIdleShare(over(handler, lossy), "r1", 1_000, startMs + 1)).toBe(true);
+      expect(await addIdleShare(handler, "r1", 1_000, startMs + 1)).toBe(false);
+      expect((await runNow()).totals.idleMs).toBe(1_000);
+    });
+  });
+}
