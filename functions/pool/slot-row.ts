@@ -32,6 +32,8 @@ export interface SlotRow {
   readonly maxAtMs?: number;
   /** Since when the worker is free, or its holder's; absent until it was first leased or given back. */
   readonly lastUsedAtMs?: number;
+  /** How long the last one who leased it had waited for that: tells those who come how long they may have to wait. */
+  readonly waitedMs?: number;
   readonly supervisorVersion?: string;
   /** Tag of the run that the worker was created for. */
   readonly createdForRun?: string;
@@ -57,6 +59,7 @@ export const slotColumns = {
   ttlAtMs: "ttl",
   maxAtMs: "max",
   lastUsedAtMs: "us",
+  waitedMs: "w",
   supervisorVersion: "ver",
   createdForRun: "run",
   heldForRun: "hr",
@@ -96,7 +99,7 @@ export function slotExpression(
   return expressionOver(slotColumns, spoken);
 }
 
-const numbers = ["leaseUntilMs", "bornAtMs", "ttlAtMs", "maxAtMs", "lastUsedAtMs"] as const;
+const numbers = ["leaseUntilMs", "bornAtMs", "ttlAtMs", "maxAtMs", "lastUsedAtMs", "waitedMs"] as const;
 const strings = [
   "sandboxId",
   "access",

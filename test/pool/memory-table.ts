@@ -15,8 +15,14 @@ export interface MemoryTable extends Table {
   rows(): StoredRow[];
 }
 
-/** `wait` is called before and after each operation; by default it is one turn. */
-export function createMemoryTable(wait: () => Promise<void> = () => Promise.resolve()): MemoryTable {
+/**
+ * `wait` is called before and after each operation; by default it is one turn. `onWrite` is told each applied update,
+ * at once and instead of the log.
+ */
+export function createMemoryTable(
+  wait: () => Promise<void> = () => Promise.resolve(),
+  onWrite?: (verb: string, sk: string, after: StoredRow, before: StoredRow | undefined) => void,
+): MemoryTable {
   const rows = new Map<string, StoredRow>();
   const counts = { writes: 0, refusals: 0, gets: 0, queries: 0 };
   const log: MemoryTable["log"] = [];
@@ -60,7 +66,8 @@ export function createMemoryTable(wait: () => Promise<void> = () => Promise.reso
         if (after.pk !== key.pk || after.sk !== key.sk)
           throw new ValidationException("a key can't be updated");
         rows.set(address(key), after);
-        log.push({ verb: expression.name, sk: key.sk, after });
+        if (onWrite === undefined) log.push({ verb: expression.name, sk: key.sk, after });
+        else onWrite(expression.name, key.sk, after, before);
         return { kind: "applied", row: after } as const;
       }),
   };
