@@ -93,6 +93,7 @@ async function publish(
 ): Promise<CreationResult> {
   const row = await publishWorker(ctx, claim, made, holder);
   const worker = row === null ? null : workerOf(row);
+  if (worker !== null && worker.fence !== claim.fence) return { kind: "not_now" };
   if (worker !== null) return { kind: "published", row: worker };
   // We took too long, or the worker isn't wanted any more: the slot was taken from us.
   if (await isGone(ctx, made.sandboxId)) await freeClaim(ctx, claim);
@@ -107,7 +108,7 @@ async function publish(
  */
 async function freeClaim(ctx: CreationContext, claim: SlotRow): Promise<void> {
   if (await unclaimSlot(ctx, claim)) return;
-  await emptySlot(ctx, { slot: claim.slot, fence: claim.fence + 1 });
+  await emptySlot(ctx, { ...claim, fence: claim.fence + 1 });
 }
 
 /** Whether the sandbox certainly is no more. */

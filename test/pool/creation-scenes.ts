@@ -22,7 +22,7 @@ import {
   publishReadyExpression,
   publishWorker,
 } from "../../functions/pool/slots/publish.ts";
-import { releaseReady } from "../../functions/pool/slots/release.ts";
+import { releaseDraining, releaseReady } from "../../functions/pool/slots/release.ts";
 import { recordRenewal, renewExpression } from "../../functions/pool/slots/renew.ts";
 import { type ClauseScene, claimedAgain, longAfterMs, longDraining, takenAgain } from "./clause-scene.ts";
 import { anna, ben, claimed, leased, newWorker, present, readied } from "./test-pool.ts";
@@ -190,6 +190,19 @@ export const creationScenes: readonly ClauseScene[] = [
     async (handler) => {
       const lease = await leased(handler, 0);
       return (writer) => emptySlot(writer, lease);
+    },
+  ],
+  [
+    emptyExpression,
+    "#generation = :generation",
+    "a slot freed under a fence that another creator got by his claim, while he still kills",
+    async (handler) => {
+      const mine = await claimed(handler, 0);
+      await unclaimSlot(handler, mine);
+      const other = await claimed(handler, 0);
+      const lease = present(await publishWorker(handler, other, newWorker(handler, 0), anna));
+      present(await releaseDraining(handler, lease));
+      return (writer) => emptySlot(writer, { ...mine, fence: mine.fence + 1 });
     },
   ],
   [
