@@ -7,7 +7,7 @@
  */
 import { createHash } from "node:crypto";
 import { Fault } from "../rewards/faults.ts";
-import type { RowKey, StoredRow, UpdateExpression, WorkerAddress } from "./ports.ts";
+import type { RowKey, Scalar, StoredRow, UpdateExpression, WorkerAddress } from "./ports.ts";
 
 export const slotStates = ["empty", "creating", "ready", "leased", "draining"] as const;
 export type SlotState = (typeof slotStates)[number];
@@ -137,8 +137,13 @@ export function readSlotRow(stored: StoredRow): SlotRow | null {
 }
 
 function pick(stored: StoredRow, words: readonly (keyof typeof slotColumns)[], type: "number" | "string") {
-  const present = words.filter((word) => typeof stored[slotColumns[word]] === type);
-  return Object.fromEntries(present.map((word) => [word, stored[slotColumns[word]]]));
+  // Plain loops: whoever waits reads all rows several times a second.
+  const picked: Record<string, Scalar> = {};
+  for (const word of words) {
+    const value = stored[slotColumns[word]];
+    if (typeof value === type && value !== undefined) picked[word] = value;
+  }
+  return picked;
 }
 
 /** The worker in a slot; null when it has none. */
