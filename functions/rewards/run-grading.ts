@@ -7,7 +7,7 @@ import type { VerdictKind } from "../grading/verdict.ts";
 import type { LeaseSource } from "../pool/lease-source.ts";
 import { enterRun } from "../pool/runs/enter.ts";
 import { type BatchNote, createBatchNotes } from "../pool/runs/note-batch.ts";
-import { defaultRunId } from "../pool/runs/run-row.ts";
+import { defaultRunId, type RunRow, runExpiresAtMs, runLifeMs } from "../pool/runs/run-row.ts";
 import type { SlotContext } from "../pool/slots/write.ts";
 import type { BatchAnswer, GradeBatch, SampleResult } from "./batch.ts";
 import { createBatchGrader } from "./batch-grader.ts";
@@ -22,9 +22,9 @@ export interface RunGraderDeps {
 /** Makes the service that grades batches of the run `default`. Throws what `GradeBatch` throws, and the table's faults. */
 export function createRunGrader({ leases, pool, newId }: RunGraderDeps): GradeBatch {
   const noteBatch = createBatchNotes(pool);
+  const enterDefault = rememberDefaultRun(pool);
   return async (batch, hooks) => {
-    const entry = await enterRun(pool, defaultRunId);
-    const maxWorkers = entry.kind === "entered" ? entry.run.workers : 1;
+    const maxWorkers = (await enterDefault()).workers;
     const workers = leases.forBatch({ runId: defaultRunId, batchId: newId(), runWorkers: maxWorkers });
     const gradeBatch = createBatchGrader({ workers, clock: pool.clock, newId, config: { maxWorkers } });
     const counts = countResults();
@@ -35,6 +35,18 @@ export function createRunGrader({ leases, pool, newId }: RunGraderDeps): GradeBa
     const answer = await gradeBatch(batch, { ...hooks, onSample });
     await noteBatch(defaultRunId, describeNote(answer, counts));
     return answer;
+  };
+}
+
+/** Enters the default run, which nobody can finish; asks the table again only when half of its life is over. */
+function rememberDefaultRun(pool: SlotContext): () => Promise<RunRow> {
+  let known: RunRow | null = null;
+  return async () => {
+    if (known !== null && runExpiresAtMs(known) > pool.clock.nowMs() + runLifeMs / 2) return known;
+    const entry = await enterRun(pool, defaultRunId);
+    if (entry.kind !== "entered") throw new Error("the default run refuses a batch");
+    known = entry.run;
+    return known;
   };
 }
 
