@@ -1,9 +1,11 @@
 /** Workers come and go by the sweep: created, replaced, drained. */
 import { afterEach, describe, expect, it } from "vitest";
+import type { Table } from "../../functions/pool/ports.ts";
 import { beatRun } from "../../functions/pool/runs/heartbeat.ts";
+import { acquireSlot } from "../../functions/pool/slots/acquire.ts";
 import { sweepPool } from "../../functions/pool/sweep/sweep.ts";
 import { addWorker, createSweepWorld, type SweepWorld, type SweepWorldOptions } from "./sweep-world.ts";
-import { anna } from "./test-pool.ts";
+import { anna, present } from "./test-pool.ts";
 
 const worlds: SweepWorld[] = [];
 
@@ -94,6 +96,25 @@ describe("creation", () => {
     await world.sweepFor(2, beat);
     expect(world.states()).toContain("ready");
     expect(servingIds(world)).toEqual([...world.cloud.alive.keys()]);
+  });
+});
+
+describe("a publication whose answer was lost", () => {
+  it("is no reason to kill a worker that another has leased by then", async () => {
+    const world = newWorld();
+    await world.register("run", 1);
+    const table: Table = {
+      ...world.table,
+      async update(key, expression, values) {
+        if (expression.name !== "publish ready") return world.table.update(key, expression, values);
+        await world.table.update(key, expression, values);
+        present(await acquireSlot(world.context(), Number(key.sk.slice(2)), anna));
+        return { kind: "refused", retried: true };
+      },
+    };
+    await world.sweep({ table });
+    expect(world.cloud.killed).toEqual([]);
+    expect(world.states()).toEqual(["leased"]);
   });
 });
 
