@@ -5,7 +5,7 @@ export default defineConfig({
     include: ["test/**/*.test.ts"],
     testTimeout: 30_000,
     hookTimeout: 60_000,
-    // Two cores are the smallest machine this must pass on; more files at once would only make them wait for each other.
-    maxWorkers: 2,
+    // Programs are judged by the CPU they get: a file that fills the machine must not do so beside another one.
+    fileParallelism: false,
   },
 });

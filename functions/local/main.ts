@@ -1,26 +1,27 @@
 /** `npm run local`: serves the product on loopback until it is told to stop. */
 import { parseArgs } from "node:util";
+import { readEnvironment } from "./environment.ts";
 import { refuseToStart, requireLinux } from "./refusal.ts";
-import { startLocalStack } from "./stack.ts";
+import { type LocalStackOptions, startLocalStack } from "./stack.ts";
 
-const usage = `npm run local -- [--port 8787] [--workers 2]
+const usage = `npm run local -- [--port 8787] [--plan hobby|pro] [--slots N] [--no-cron]
 
   --port N      where to listen on 127.0.0.1; 0 takes a free port
-  --workers N   how many workers run programs; they share this machine's CPUs
+  --plan NAME   the E2B plan whose limits are kept to: hobby (default) or pro
+  --slots N     sandboxes at once; default: what the plan allows
+  --no-cron     don't sweep the pool every minute; POST /local/sweep does it once, with the same key
 
-  CODE_REWARDS_API_KEY   the key that callers send; default: a new one, printed
-  CODE_REWARDS_PYTHON    the interpreter that runs programs; default: python3`;
+  CODE_REWARDS_API_KEY          the key that callers send; default: a new one, printed
+  E2B_API_URL, E2B_SANDBOX_URL  an E2B to use instead of the embedded one (with E2B_API_KEY)
+  DYNAMODB_ENDPOINT             a DynamoDB to use instead of the embedded one`;
 
-interface Arguments {
-  readonly port: number;
-  readonly workers?: number;
-}
-
-function readArguments(): Arguments {
+function readArguments(): Pick<LocalStackOptions, "port" | "plan" | "slots" | "cron"> {
   const { values } = parseArgs({
     options: {
       port: { type: "string", default: "8787" },
-      workers: { type: "string" },
+      plan: { type: "string", default: "hobby" },
+      slots: { type: "string" },
+      "no-cron": { type: "boolean", default: false },
       help: { type: "boolean", short: "h" },
     },
   });
@@ -28,9 +29,14 @@ function readArguments(): Arguments {
     console.log(usage);
     process.exit(0);
   }
+  if (values.plan !== "hobby" && values.plan !== "pro") {
+    throw new Error(`--plan must be hobby or pro, not '${values.plan}'`);
+  }
   return {
     port: readInteger("--port", values.port, 0, 65_535),
-    ...(values.workers === undefined ? {} : { workers: readInteger("--workers", values.workers, 1, 64) }),
+    plan: values.plan,
+    cron: !values["no-cron"],
+    ...(values.slots === undefined ? {} : { slots: readInteger("--slots", values.slots, 1, 1_000) }),
   };
 }
 
@@ -42,7 +48,7 @@ function readInteger(name: string, text: string, low: number, high: number): num
   return value;
 }
 
-function parseOrExplain(): Arguments {
+function readArgumentsOrExplain(): ReturnType<typeof readArguments> {
   try {
     return readArguments();
   } catch (error) {
@@ -51,12 +57,21 @@ function parseOrExplain(): Arguments {
   }
 }
 
-const { CODE_REWARDS_API_KEY: apiKey, CODE_REWARDS_PYTHON: python } = process.env;
-const options = parseOrExplain();
+const options = readArgumentsOrExplain();
 requireLinux();
 try {
-  const stack = await startLocalStack({ ...options, ...(apiKey && { apiKey }), ...(python && { python }) });
-  console.log(JSON.stringify({ ready: true, url: stack.url, api_key: stack.apiKey }));
+  const stack = await startLocalStack({ ...options, ...readEnvironment(process.env) });
+  console.log(
+    JSON.stringify({
+      ready: true,
+      url: stack.url,
+      api_key: stack.apiKey,
+      e2b_api_url: stack.e2b.apiUrl,
+      e2b_sandbox_url: stack.e2b.sandboxUrl,
+      dynamodb_endpoint: stack.dynamoDbEndpoint,
+      table: stack.tableName,
+    }),
+  );
   for (const signal of ["SIGINT", "SIGTERM"] as const) {
     process.once(signal, () => void stack.close().then(() => process.exit(0), refuseToStart));
   }

@@ -11,6 +11,7 @@ export interface SampleLine {
 export interface GradedBatch {
   readonly rewards: readonly (number | null)[];
   readonly usage: {
+    readonly workers: number;
     readonly worker_seconds: number;
     readonly workers_created: number;
     readonly retries: number;

@@ -1,10 +1,13 @@
 /**
  * `npm run smoke`: five fixed programs through a real endpoint, twice.
  *
- * Starts an embedded stack of its own, or uses the endpoint at `CODE_REWARDS_URL` with `CODE_REWARDS_API_KEY`. Prints
- * the rewards as one line of JSON; says on standard error what it is doing. Fails when a reward is not what it must be,
- * when healthy workers were not used again, or when something is left running.
+ * Starts an embedded stack of its own (with `--e2b` and `E2B_API_KEY` on E2B's sandboxes), or uses the endpoint at
+ * `CODE_REWARDS_URL` with `CODE_REWARDS_API_KEY`. Prints the rewards as one line of JSON; says on standard error what
+ * it is doing. Fails when a reward is not what it must be, when healthy workers were not used again, or when E2B's own
+ * list still shows a sandbox in the end.
  */
+import { parseArgs } from "node:util";
+import { readEnvironment } from "./environment.ts";
 import { refuseToStart, requireLinux } from "./refusal.ts";
 import { type GradedBatch, requestRewards } from "./rewards-client.ts";
 import { smokeCompletions, smokeRewards, smokeTask } from "./smoke-programs.ts";
@@ -13,8 +16,8 @@ import { startLocalStack } from "./stack.ts";
 interface Endpoint {
   readonly url: string;
   readonly apiKey: string;
-  /** Ends what was started for this run, and returns the processes that are still there. */
-  close(): Promise<readonly number[]>;
+  /** Ends what was started here, and returns the sandboxes that are still there; null when they are not ours to end. */
+  close(): Promise<readonly string[] | null>;
 }
 
 function say(line: string): void {
@@ -22,33 +25,27 @@ function say(line: string): void {
 }
 
 async function openEndpoint(): Promise<Endpoint> {
-  const { CODE_REWARDS_URL: url, CODE_REWARDS_API_KEY: apiKey, CODE_REWARDS_PYTHON: python } = process.env;
+  const { values } = parseArgs({ options: { e2b: { type: "boolean", default: false } } });
+  const { CODE_REWARDS_URL: url, CODE_REWARDS_API_KEY: apiKey } = process.env;
   if (url !== undefined) {
     if (apiKey === undefined) throw new Error("CODE_REWARDS_URL is set: set CODE_REWARDS_API_KEY as well");
     say(`using the endpoint at ${url}`);
-    return { url, apiKey, close: async () => [] };
+    return { url, apiKey, close: async () => null };
   }
-  requireLinux();
-  say("starting an endpoint and its workers on this machine; each worker proves its isolation first");
-  const stack = await startLocalStack({ port: 0, ...(python && { python }) });
-  const pids = stack.workers.pids();
-  say(`${pids.length} workers are ready`);
+  if (!values.e2b) requireLinux();
+  const where = values.e2b ? "with E2B's sandboxes" : "with sandboxes on this machine";
+  say(`starting an endpoint ${where}; a worker proves its isolation first`);
+  const stack = await startLocalStack({ port: 0, ...readEnvironment(process.env, { useE2b: values.e2b }) });
+  say("a worker is ready");
   return {
     url: stack.url,
     apiKey: stack.apiKey,
     async close() {
+      const left = await stack.emptyPool();
       await stack.close();
-      return pids.filter(isAlive);
+      return left;
     },
   };
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch {
-    return false;
-  }
 }
 
 function grade(endpoint: Endpoint): Promise<GradedBatch> {
@@ -87,8 +84,9 @@ async function smoke(): Promise<string[]> {
     console.log(JSON.stringify(nameRewards(first)));
   } finally {
     const left = await endpoint.close();
-    if (left.length > 0) problems.push(`still running: ${left.join(", ")}`);
-    else say("nothing is left running");
+    if (left === null) say("the endpoint keeps its workers for the next batch");
+    else if (left.length > 0) problems.push(`sandboxes still running: ${left.join(", ")}`);
+    else say("no sandbox is left running");
   }
   return problems;
 }

@@ -1,85 +1,157 @@
-/** The whole product on this machine: endpoint and workers, in one process and its children. */
-import { randomBytes, randomUUID } from "node:crypto";
+/**
+ * The whole product on this machine: the endpoint, and stand-ins for the two services it needs.
+ *
+ * The E2B-compatible server and the table are started here unless the environment names others; the product in between
+ * is the one that is deployed.
+ */
+import { randomBytes } from "node:crypto";
+import { createDynamoDbClient } from "../adapters/dynamodb-client.ts";
+import { ensureTable } from "../adapters/dynamodb-setup.ts";
+import type { CountedTable } from "../adapters/dynamodb-table.ts";
+import type { E2bOptions } from "../adapters/e2b-options.ts";
 import { systemClock } from "../adapters/system-clock.ts";
-import { createApp } from "../api/app.ts";
-import { hashApiKey } from "../api/authentication.ts";
-import type { ReadinessReport } from "../api/health-routes.ts";
 import type { LogEvent } from "../api/log.ts";
-import { createBatchGrader } from "../rewards/batch-grader.ts";
+import type { PoolEvent } from "../pool/lease-source.ts";
+import { defaultRunId, defaultRunWorkers } from "../pool/runs/run-row.ts";
+import { plans } from "../pool/settings.ts";
+import { type Service, wireService } from "../wiring.ts";
+import { localDynamoDbAccess, startDynamoDb } from "./dynamodb.ts";
+import { type E2bServer, startE2bServer } from "./e2b/server.ts";
 import { listHostCpus } from "./host-cpus.ts";
 import { serveOnLoopback } from "./http-server.ts";
-import { type LoopbackWorkers, startLoopbackWorkers } from "./loopback-workers.ts";
+import { addSweepRoute, sweepEveryMinute } from "./sweeping.ts";
 
+// The SDK's advice concerns deployments, which run on newer Nodes; here it would only hide the lines that matter.
+process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED ??= "true";
+
+const localE2bKey = "e2b_local";
+const tableName = "code-rewards-local";
 /** What E2B's default template has, so that a task which fits here fits there. */
 const workerMemoryMib = 512;
-/** Kept for the supervisor itself. */
-const workerReserveMib = 128;
-const defaultWorkers = 2;
+/** Of the default run. */
+const workersPerRun = defaultRunWorkers;
+const warmUpMs = 60_000;
 
 export interface LocalStackOptions {
-  /** 0 takes a free port. */
+  /** 0 takes a free one. */
   readonly port: number;
-  /** Default: 2, or fewer on a machine with one CPU. */
-  readonly workers?: number;
+  /** Which of E2B's plans to keep to. Default: hobby. */
+  readonly plan?: keyof typeof plans;
+  /** Sandboxes at once; default: what the plan allows. */
+  readonly slots?: number;
   /** Default: a random one. */
   readonly apiKey?: string;
-  /** Default: `python3`. */
-  readonly python?: string;
+  /** An E2B to use instead of the embedded server. */
+  readonly e2b?: E2bOptions;
+  /** A DynamoDB to use instead of the embedded table. */
+  readonly dynamoDbEndpoint?: string;
+  /** Whether the pool is swept every minute, as the deployed cron does. Default: true. */
+  readonly cron?: boolean;
 }
 
 export interface LocalStack {
   readonly url: string;
   readonly apiKey: string;
-  readonly workers: LoopbackWorkers;
-  /** Ends everything that was started; resolves when it is gone. */
+  readonly e2b: E2bOptions;
+  readonly dynamoDbEndpoint: string;
+  readonly tableName: string;
+  readonly table: CountedTable;
+  /** The embedded server; null when another E2B is used. */
+  readonly e2bServer: E2bServer | null;
+  /** Kills the pool's sandboxes; returns the ids that E2B's own list still shows afterwards. */
+  emptyPool(): Promise<readonly string[]>;
+  /** Ends everything that was started. */
   close(): Promise<void>;
 }
 
-/** Starts the stack. Throws a `Fault` that says what to do when this host can't isolate programs. */
+/** Starts the stack. Throws, saying what to do, when this host can't isolate programs. */
 export async function startLocalStack(options: LocalStackOptions): Promise<LocalStack> {
-  const count = options.workers ?? Math.min(defaultWorkers, listHostCpus().length);
-  const workers = await startLoopbackWorkers({
-    count,
-    python: options.python ?? "python3",
-    memoryMib: workerMemoryMib,
-    clock: systemClock,
-    logError: (message, error) => console.error(message, error),
-  });
-  const apiKey = options.apiKey ?? randomBytes(24).toString("base64url");
-  const app = createApp({
-    apiKeyHashes: [hashApiKey(apiKey)],
-    gradeBatch: createBatchGrader({
-      workers,
-      clock: systemClock,
-      newId: randomUUID,
-      config: { maxWorkers: count },
-    }),
-    probeReadiness: async () => describeReadiness(workers, count),
-    config: { maxMemoryMib: workerMemoryMib - workerReserveMib },
-    log: logToStandardError,
-  });
+  const closers: (() => Promise<void>)[] = [];
+  const close = async () => {
+    for (const closeOne of closers.splice(0).reverse()) await closeOne();
+  };
   try {
-    const server = await serveOnLoopback(app, options.port);
-    return {
-      url: server.url,
-      apiKey,
-      workers,
-      async close() {
-        await server.close();
-        await workers.stop();
-      },
-    };
+    return { ...(await startParts(options, closers)), close };
   } catch (error) {
-    await workers.stop();
+    await close();
     throw error;
   }
 }
 
-function describeReadiness(workers: LoopbackWorkers, slots: number): ReadinessReport {
-  const { ready, leased, starting } = workers.counts();
-  return { isReady: ready + leased > 0, checks: { pool: { slots, ready, leased, creating: starting } } };
+async function startParts(
+  options: LocalStackOptions,
+  closers: (() => Promise<void>)[],
+): Promise<Omit<LocalStack, "close">> {
+  const plan = { ...plans[options.plan ?? "hobby"], ...(options.slots && { slots: options.slots }) };
+  const e2bServer = options.e2b ? null : await startEmbeddedE2b(options);
+  if (e2bServer) closers.push(e2bServer.close);
+  const e2b = options.e2b ?? embeddedE2bOptions(e2bServer);
+  const dynamoDb = options.dynamoDbEndpoint ? null : await startDynamoDb({ port: 0 });
+  if (dynamoDb) closers.push(dynamoDb.close);
+  const dynamoDbOptions = {
+    ...localDynamoDbAccess,
+    endpoint: options.dynamoDbEndpoint ?? dynamoDb?.endpoint ?? "",
+  };
+  await ensureTable(createDynamoDbClient(dynamoDbOptions), tableName, systemClock);
+  const apiKey = options.apiKey ?? randomBytes(24).toString("base64url");
+  const service = wireService(
+    { apiKeys: [apiKey], e2b, dynamoDb: dynamoDbOptions, tableName, plan, workerMemoryMib },
+    { clock: systemClock, log: logToStandardError, reportPool: reportFaults },
+  );
+  // A pool whose table ends with this process is nobody else's: its sandboxes must not outlive it.
+  if (dynamoDb) closers.push(async () => void (await emptyPool(service)));
+  await warmUp(service);
+  if (options.cron ?? true) closers.push(sweepEveryMinute(service));
+  const server = await serveOnLoopback(addSweepRoute(service, apiKey), options.port);
+  closers.push(server.close);
+  return {
+    url: server.url,
+    apiKey,
+    e2b,
+    dynamoDbEndpoint: dynamoDbOptions.endpoint,
+    tableName,
+    table: service.table,
+    e2bServer,
+    emptyPool: () => emptyPool(service),
+  };
+}
+
+function startEmbeddedE2b(options: LocalStackOptions): Promise<E2bServer> {
+  const basis = options.plan ?? "hobby";
+  return startE2bServer({
+    apiKey: localE2bKey,
+    plan: options.slots === undefined ? basis : { basis, concurrentSandboxes: options.slots },
+    // The workers of one run share the machine's cores, so that together they don't promise more than there are.
+    cpuCount: Math.max(1, Math.floor(listHostCpus().length / workersPerRun)),
+    log: (line) => console.error(line),
+  });
+}
+
+function embeddedE2bOptions(server: E2bServer | null): E2bOptions {
+  if (server === null) throw new Error("there is no E2B");
+  return { apiKey: localE2bKey, apiUrl: server.apiUrl, sandboxUrl: server.sandboxUrl };
+}
+
+/** One worker is created before anybody asks, so that a host which can't isolate is found out at the start. */
+async function warmUp({ leases }: Service): Promise<void> {
+  const source = leases.forBatch({ runId: defaultRunId, batchId: "warm-up" });
+  const deadlineAtMs = systemClock.nowMs() + warmUpMs;
+  const lease = await source.acquire({ deadlineAtMs, signal: new AbortController().signal });
+  await lease?.release("healthy");
+}
+
+async function emptyPool({ pool, leases }: Service): Promise<readonly string[]> {
+  const { sandboxes } = pool;
+  await leases.settled();
+  const poolId = await pool.poolId();
+  await Promise.all((await sandboxes.list(poolId)).map(({ sandboxId }) => sandboxes.kill(sandboxId)));
+  return (await sandboxes.list(poolId)).map(({ sandboxId }) => sandboxId);
 }
 
 const logToStandardError: LogEvent = ({ cause, ...event }) => {
   console.error(JSON.stringify(event), cause ?? "");
 };
+
+function reportFaults(event: PoolEvent): void {
+  if (event.kind === "fault") console.error("pool:", event.fault);
+}

@@ -6,9 +6,9 @@
  */
 export const chunkLimits = {
   /** A chunk is this part of what a worker would get if all shared what waits: more is steadier, and more requests. */
-  sharesPerWorker: 3,
+  sharesPerWorker: 1.5,
   /** Below so many programs a chunk isn't worth a request, unless its cases are many. */
-  smallestPrograms: 4,
+  smallestPrograms: 5,
   smallestCases: 48,
   largestCases: 512,
   /** Of sources and inputs, as UTF-8. */

@@ -11,6 +11,7 @@ its consequence. Which status the raw facts mean is decided in `case_outcome.py`
 from __future__ import annotations
 
 import array
+import math
 import os
 import socket
 import struct
@@ -46,6 +47,7 @@ class Case:
         self._pipes = set()
         self._kills_before = 0
         self._is_time_doubtful = False
+        self._seen_ended_at_s = math.inf
         self._is_over = False
         self._child.on_message = self._on_message
         self._child.on_exit = self._on_exit
@@ -139,12 +141,13 @@ class Case:
         """Looks at memory and time; the next look comes sooner when the limit is near."""
         looked_at_s = time.monotonic()
         pids = processes.process_tree(self._child.pid)
-        if pids:
-            self._clock.sample(pids, looked_at_s)
-            if self._is_over_time(looked_at_s):
-                self._over_time(looked_at_s, pids)
-            elif self._is_over_memory(pids):
-                self._end_early("memory_limit")
+        self._clock.sample(pids, looked_at_s)
+        if self._clock.has_ended():
+            self._seen_ended_at_s = min(self._seen_ended_at_s, looked_at_s)
+        elif self._is_over_time(looked_at_s):
+            self._over_time(looked_at_s, pids)
+        elif self._is_over_memory(pids):
+            self._end_early("memory_limit")
         now = time.monotonic()
         self._rearm(now, (now - looked_at_s) / _WATCH_MAX_CPU_SHARE)
 
@@ -164,7 +167,7 @@ class Case:
 
     def _is_over_memory(self, pids) -> bool:
         group = self._slot.memory_group
-        if group:
+        if group and group.set_limit(self._program.memory_bytes):
             return group.kill_count() > self._kills_before
         return memory.is_over(pids, self._program.memory_bytes)
 
@@ -180,7 +183,7 @@ class Case:
     # -- the end
 
     def _on_exit(self, report) -> None:
-        seen_at_s = time.monotonic()
+        seen_at_s = min(time.monotonic(), self._seen_ended_at_s)
         self._watch_timer.cancel()
         if report is None:
             self.facts.status = self.facts.status or "sandbox_lost"
@@ -195,9 +198,11 @@ class Case:
         self._end_if_over()
 
     def _judge_lateness(self) -> None:
-        """A program that ended by itself, but late, before anybody looked. Not judged where helpers may have waited
-        for a CPU since the last look: of them nothing is known any more."""
-        if self.facts.started_at_s is None or self.facts.status is not None or self._clock.had_helpers:
+        """A program that ended by itself between the two looks at its limit. It has the benefit of the doubt where the
+        end may have been noticed late, and where helpers may have waited for a CPU since the last look."""
+        if self.facts.started_at_s is None or self.facts.status is not None:
+            return
+        if self._clock.had_helpers or not self._is_time_doubtful:
             return
         self._clock.sample_ended(self.facts.run_delay_ns)
         late_s = self._clock.program_s(self.facts.ended_at_s) - self._program.time_limit_s
@@ -208,5 +213,5 @@ class Case:
         if self._pipes or self._is_over or not self.facts.has_ended:
             return
         self._is_over = True
-        self._slot.give_back()
+        self._slot.give_back(self.facts.was_out_of_memory or self.facts.status == "memory_limit")
         self._on_end(self)

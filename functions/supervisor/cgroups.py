@@ -23,15 +23,29 @@ class MemoryGroup:
         self.path = path
         self._limit_file = path + ("/memory.max" if is_v2 else "/memory.limit_in_bytes")
         self._events_file = path + ("/memory.events" if is_v2 else "/memory.oom_control")
+        self._usage_file = path + ("/memory.current" if is_v2 else "/memory.usage_in_bytes")
         self._limit_bytes = 0
 
     def add(self, pid: int) -> None:
         _write(self.path + "/cgroup.procs", str(pid))
 
-    def set_limit(self, limit_bytes: int) -> None:
+    def set_limit(self, limit_bytes: int) -> bool:
+        """Whether the limit is in force. The kernel refuses one below what the group is charged with, which can be
+        more for a moment after a case that was killed; then it is for the caller to try again, and to watch."""
         if limit_bytes != self._limit_bytes:
-            _write(self._limit_file, str(limit_bytes + _SPARE_CHILD_BYTES))
+            try:
+                _write(self._limit_file, str(limit_bytes + _SPARE_CHILD_BYTES))
+            except OSError:
+                return False
             self._limit_bytes = limit_bytes
+        return True
+
+    def usage_bytes(self) -> int:
+        try:
+            with open(self._usage_file, "rb") as file:
+                return int(file.read())
+        except (OSError, ValueError):
+            return 0
 
     def kill_count(self) -> int:
         try:
@@ -64,7 +78,8 @@ def make_memory_group(name: str):
     try:
         os.mkdir(path)
         group = MemoryGroup(path, is_v2)
-        group.set_limit(1 << 30)
+        if not group.set_limit(1 << 30):
+            raise OSError("the group takes no limit")
         if is_v2:
             try:
                 _write(path + "/memory.swap.max", "0")

@@ -69,6 +69,7 @@ class Thread(NamedTuple):
     on_cpu_ns: int
     delay_ns: int  # runnable without running; the kernel adds to it only when the thread gets a CPU again
     is_runnable: bool
+    has_ended: bool  # it waits to be reaped
 
 
 def read_threads(pids) -> dict:
@@ -85,7 +86,7 @@ def read_threads(pids) -> dict:
                 state = _stat_fields("/proc/%d/task/%s/stat" % (pid, name))[0]
             except (OSError, ValueError, IndexError):
                 continue
-            found[int(name)] = Thread(int(on_cpu_ns), int(delay_ns), state == b"R")
+            found[int(name)] = Thread(int(on_cpu_ns), int(delay_ns), state == b"R", state in b"ZX")
     return found
 
 

@@ -33,7 +33,7 @@ class ProgramClock:
         self._limit_s = limit_s
         self._cpu = cpu
         self._main_thread = main_thread
-        self._threads = {main_thread: processes.Thread(cpu_ns, delay_ns, True)}
+        self._threads = {main_thread: processes.Thread(cpu_ns, delay_ns, True, False)}
         self._sampled_at_s = started_at_s
         self._cpu_before_s = cpu_ns / 1e9
         self._steal_before_s = None
@@ -65,6 +65,11 @@ class ProgramClock:
             self._steal_before_s = processes.steal_s(self._cpu)
         else:
             self._stolen_s = processes.steal_s(self._cpu) - self._steal_before_s
+
+    def has_ended(self) -> bool:
+        """Whether all of the case had ended at the last look, and only waits to be reaped. The main thread alone says
+        nothing: it may end before its process does."""
+        return all(thread.has_ended for thread in self._threads.values())
 
     def wall_s(self, now_s: float) -> float:
         return max(0.0, now_s - self._started_at_s)

@@ -96,6 +96,7 @@ class Sandbox:
         self._mount_private_places()
         self.stage = "ids"
         kernel.write_file("/proc/self/oom_score_adj", "1000")
+        os.setpriority(os.PRIO_PROCESS, 0, 0)
         uid = self._become_nobody(sequence)
         self.stage = "privileges"
         kernel.clear_capabilities()

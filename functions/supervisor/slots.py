@@ -26,6 +26,9 @@ _MESSAGE_BYTES = 4096
 _GIVE_UP_AFTER_FAILURES = 5
 _PREPARE_TIMEOUT_S = 15.0
 _STOP_TIMEOUT_S = 1.0
+_SETTLED_BYTES = 24 << 20  # the waiting child and what the kernel keeps for a group
+_SETTLE_POLL_S = 0.005
+_SETTLE_TIMEOUT_S = 1.0
 TEMPORARY_BYTES = 16 << 20
 PROCESS_LIMIT = 64
 UIDS_PER_SLOT = 1 << 20
@@ -93,8 +96,19 @@ class Slot:
         self._prepare()
         return child
 
-    def give_back(self) -> None:
-        self.is_busy = False
+    def give_back(self, filled_memory: bool) -> None:
+        """The case is over. What it held is uncharged a moment after its death; the next case must not pay for it."""
+        if filled_memory and self.memory_group:
+            self._wait_for_memory(self._loop.time() + _SETTLE_TIMEOUT_S)
+        else:
+            self.is_busy = False
+
+    def _wait_for_memory(self, until_s: float) -> None:
+        if self.memory_group.usage_bytes() <= _SETTLED_BYTES or self._loop.time() >= until_s:
+            self.is_busy = False
+            self._on_change()
+        elif not self._is_closing:
+            self._loop.call_later(_SETTLE_POLL_S, self._wait_for_memory, until_s)
 
     def live_children(self) -> int:
         return len(self._children)

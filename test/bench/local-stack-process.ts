@@ -14,12 +14,16 @@ export interface LocalStackProcess {
 }
 
 /** Starts `npm run local`'s program as a process of its own and waits for its ready line. */
-export async function startLocalStackProcess(args: readonly string[] = []): Promise<LocalStackProcess> {
+export async function startLocalStackProcess(
+  args: readonly string[] = [],
+  environment: Readonly<Record<string, string>> = {},
+): Promise<LocalStackProcess> {
   const child = spawn(
     process.execPath,
     ["--import", "tsx", "functions/local/main.ts", "--port", "0", ...args],
-    { cwd: root, stdio: ["ignore", "pipe", "inherit"] },
+    { cwd: root, env: { ...process.env, ...environment }, stdio: ["ignore", "pipe", "pipe"] },
   );
+  child.stderr.pipe(process.stderr, { end: false });
   const exited = once(child, "exit");
   const firstLine = once(createInterface({ input: child.stdout }), "line");
   const [line] = await Promise.race([

@@ -1,8 +1,7 @@
-/** The whole product over HTTP: endpoint, workers, sandboxes, in the way in which a trainer uses it. */
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+/** The whole product over HTTP: endpoint, table, sandboxes, supervisors, in the way in which a trainer uses it. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { requestRewards, type SampleLine } from "../../functions/local/rewards-client.ts";
 import { type LocalStack, startLocalStack } from "../../functions/local/stack.ts";
-import { listProcessTree } from "../bench/process-tree.ts";
 import { benchTask, writeProgram } from "../bench/programs.ts";
 import { honestPrograms } from "./honest-programs.ts";
 
@@ -13,9 +12,8 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  const pids = stack.workers.pids().flatMap(listProcessTree);
+  expect(await stack.emptyPool()).toEqual([]);
   await stack.close();
-  await vi.waitFor(() => expect(pids.filter((pid) => listProcessTree(pid).length > 0)).toEqual([]));
 });
 
 function fence(source: string): string {
@@ -32,11 +30,16 @@ async function grade(samples: readonly unknown[], tasks = {}) {
   return { ...answer, lines: lines.sort((a, b) => a.index - b.index) };
 }
 
-const hostilePrograms: readonly { name: string; source: string; verdict: string }[] = [
+const hostilePrograms: readonly { name: string; source: string; verdict: string; timeMs?: number }[] = [
   { name: "computes for ever", source: "while True: pass", verdict: "time_limit" },
   { name: "sleeps for ever", source: "import time\ntime.sleep(1000)", verdict: "time_limit" },
   { name: "prints for ever", source: "while True: print('x' * 1000)", verdict: "output_limit" },
-  { name: "hoards", source: "x = []\nwhile True: x.append(b'x' * (1 << 20))", verdict: "memory_limit" },
+  {
+    name: "hoards",
+    source: "x = []\nwhile True: x.append(b'x' * (1 << 20))",
+    verdict: "memory_limit",
+    timeMs: 10_000,
+  },
   {
     name: "is a fork bomb",
     source: "import os\nwhile True:\n    try: os.fork()\n    except OSError: pass",
@@ -73,8 +76,8 @@ describe("a batch over HTTP", () => {
 
   it("scores hostile programs 0 among honest ones that all score 1", async () => {
     const honest = (i: number) => oneCase(`print(${i})`, "", `${i}`);
-    const hostile = hostilePrograms.map(({ source }) =>
-      oneCase(source, "", "1", { time_ms: 400, memory_mib: 256 }),
+    const hostile = hostilePrograms.map(({ source, timeMs = 400 }) =>
+      oneCase(source, "", "1", { time_ms: timeMs, memory_mib: 256 }),
     );
     const samples = hostile.flatMap((sample, i) => [honest(2 * i), sample, honest(2 * i + 1)]);
     const { lines } = await grade(samples);
@@ -95,16 +98,15 @@ describe("a batch over HTTP", () => {
     expect(usage.programs_run).toBe(2);
   });
 
-  it("gives right rewards when a worker is killed in mid-batch", async () => {
-    const [victim] = stack.workers.pids();
+  it("gives right rewards when a sandbox is destroyed in mid-batch", async () => {
     const samples = Array.from({ length: 40 }, (_, i) =>
       oneCase(`import time\ntime.sleep(0.05)\nprint(${i})`, "", `${i}`),
     );
-    let killed = false;
+    let destroyed: Promise<boolean> | undefined;
     const answer = await requestRewards(stack, { samples }, () => {
-      if (!killed && victim) process.kill(victim, "SIGKILL");
-      killed = true;
+      destroyed ??= destroyOneSandbox();
     });
+    expect(await destroyed).toBe(true);
     expect(answer.rewards).toEqual(samples.map(() => 1));
     expect(answer.usage.retries).toBeGreaterThan(0);
   });
@@ -119,11 +121,23 @@ describe("a batch over HTTP", () => {
         samples: [oneCase("import time\ntime.sleep(50)", "", "1", { time_ms: 60_000 })],
       }),
     });
-    await expect.poll(() => stack.workers.counts().leased, { timeout: 5_000 }).toBe(1);
+    await expect.poll(countLeased, { timeout: 5_000 }).toBe(1);
     gone.abort();
     await expect(asked).rejects.toThrow();
-    await expect.poll(() => stack.workers.counts().leased, { timeout: 2_000 }).toBe(0);
+    await expect.poll(countLeased, { timeout: 2_000 }).toBe(0);
     const { rewards } = await grade([oneCase("print(1)", "", "1")]);
     expect(rewards).toEqual([1]);
   });
 });
+
+async function destroyOneSandbox(): Promise<boolean> {
+  const { Sandbox } = await import("e2b");
+  const [sandbox] = await Sandbox.list(stack.e2b).nextItems();
+  return sandbox ? Sandbox.kill(sandbox.sandboxId, stack.e2b) : false;
+}
+
+async function countLeased(): Promise<number> {
+  const answer = await fetch(`${stack.url}/readyz`, { headers: { authorization: `Bearer ${stack.apiKey}` } });
+  const { checks } = (await answer.json()) as { checks: { pool: { leased: number } } };
+  return checks.pool.leased;
+}

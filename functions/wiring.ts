@@ -1,0 +1,92 @@
+/**
+ * The product's parts put together: adapters made from settings, services given their adapters, the app over them.
+ *
+ * Every entry point goes through here, so that a laptop, a Lambda and a test run the same object graph. Nothing is
+ * asked of E2B or the table before the first request needs it.
+ */
+import { randomBytes, randomUUID } from "node:crypto";
+import type { Hono } from "hono";
+import { createDynamoDbClient, type DynamoDbOptions } from "./adapters/dynamodb-client.ts";
+import { type CountedTable, createDynamoDbTable } from "./adapters/dynamodb-table.ts";
+import type { E2bOptions } from "./adapters/e2b-options.ts";
+import { createE2bSandboxes } from "./adapters/e2b-sandboxes.ts";
+import { createE2bWorkerFactory } from "./adapters/e2b-worker-factory.ts";
+import { readSupervisorFiles } from "./adapters/supervisor-files.ts";
+import { createApp } from "./api/app.ts";
+import { hashApiKey } from "./api/authentication.ts";
+import type { LogEvent } from "./api/log.ts";
+import { rememberPoolId } from "./pool/identity.ts";
+import {
+  createLeaseSource,
+  type LeaseSource,
+  type PoolContext,
+  type PoolEvent,
+} from "./pool/lease-source.ts";
+import { probePool } from "./pool/readiness.ts";
+import { type Plan, poolSettings } from "./pool/settings.ts";
+import type { SweepContext } from "./pool/sweep/sweep.ts";
+import type { Clock } from "./rewards/ports.ts";
+import { createRunGrader } from "./rewards/run-grading.ts";
+
+/** What the supervisor keeps of a worker's memory for itself. */
+const workerReserveMib = 128;
+
+export interface ServiceSettings {
+  /** Valid bearer keys; several while one is replaced. */
+  readonly apiKeys: readonly string[];
+  readonly e2b: E2bOptions;
+  readonly dynamoDb: DynamoDbOptions;
+  readonly tableName: string;
+  /** What the E2B plan allows. */
+  readonly plan: Plan;
+  /** Memory of the template's sandboxes. */
+  readonly workerMemoryMib: number;
+  /** Where the supervisor's files are, in a bundle that moved them. */
+  readonly supervisorFolder?: string;
+}
+
+export interface ServiceDeps {
+  readonly clock: Clock;
+  readonly log: LogEvent;
+  readonly reportPool: (event: PoolEvent) => void;
+}
+
+export interface Service {
+  // biome-ignore lint/suspicious/noExplicitAny: an app may have any variables; who serves it uses none of them
+  readonly app: Hono<any>;
+  readonly leases: LeaseSource;
+  readonly pool: PoolContext & SweepContext;
+  readonly table: CountedTable;
+}
+
+/** Throws a `misconfigured` fault, or a RangeError, when the settings can't work together. */
+export function wireService(settings: ServiceSettings, deps: ServiceDeps): Service {
+  const { clock } = deps;
+  const supervisor = readSupervisorFiles(settings.supervisorFolder);
+  const table = createDynamoDbTable(createDynamoDbClient(settings.dynamoDb), settings.tableName);
+  const sandboxes = createE2bSandboxes(settings.e2b);
+  const pool: PoolContext & SweepContext = {
+    table,
+    clock,
+    sandboxes,
+    settings: poolSettings(settings.plan, { supervisorVersion: supervisor.shortVersion }),
+    workers: createE2bWorkerFactory({
+      e2b: settings.e2b,
+      supervisor,
+      memoryMib: settings.workerMemoryMib,
+      clock,
+    }),
+    poolId: rememberPoolId(table, randomUUID),
+    newId: () => randomBytes(6).toString("base64url"),
+    random: Math.random,
+  };
+  const leases = createLeaseSource(pool, deps.reportPool);
+  const app = createApp({
+    apiKeyHashes: settings.apiKeys.map(hashApiKey),
+    gradeBatch: createRunGrader({ leases, pool, newId: randomUUID }),
+    probeReadiness: () => probePool(pool, sandboxes),
+    config: { maxMemoryMib: settings.workerMemoryMib - workerReserveMib },
+    log: deps.log,
+  });
+  return { app, leases, pool, table };
+}
