@@ -4,6 +4,8 @@ import { acquireSlot } from "../../functions/pool/slots/acquire.ts";
 import {
   claimExpression,
   claimSlot,
+  freeTakenClaim,
+  freeTakenClaimExpression,
   unclaimExpression,
   unclaimSlot,
 } from "../../functions/pool/slots/claim.ts";
@@ -22,7 +24,7 @@ import {
   publishReadyExpression,
   publishWorker,
 } from "../../functions/pool/slots/publish.ts";
-import { releaseReady } from "../../functions/pool/slots/release.ts";
+import { releaseDraining, releaseReady } from "../../functions/pool/slots/release.ts";
 import { recordRenewal, renewExpression } from "../../functions/pool/slots/renew.ts";
 import { type ClauseScene, claimedAgain, longAfterMs, longDraining, takenAgain } from "./clause-scene.ts";
 import { anna, ben, claimed, leased, newWorker, present, readied } from "./test-pool.ts";
@@ -79,6 +81,42 @@ export const creationScenes: readonly ClauseScene[] = [
       const claim = await claimed(handler, 0);
       await publishWorker(handler, claim, newWorker(handler, 0), null);
       return (writer) => unclaimSlot(writer, claim);
+    },
+  ],
+  [
+    freeTakenClaimExpression,
+    "#state = :draining",
+    "a slot freed under the holder of its worker",
+    async (handler) => {
+      const claim = await claimed(handler, 0);
+      await publishWorker(handler, claim, newWorker(handler, 0), null);
+      present(await acquireSlot(handler, 0, ben));
+      return (writer) => freeTakenClaim(writer, claim);
+    },
+  ],
+  [
+    freeTakenClaimExpression,
+    "#fence = :fenceAfter",
+    "a slot freed while a second one drains",
+    async (handler) => {
+      const claim = await claimed(handler, 0);
+      const drain = present(await abandonCreation(handler, claim));
+      handler.at(longAfterMs);
+      present(await expireSlot(handler, drain));
+      return (writer) => freeTakenClaim(writer, claim);
+    },
+  ],
+  [
+    freeTakenClaimExpression,
+    "#generation = :generation",
+    "a slot freed while a later worker is being killed",
+    async (handler) => {
+      const claim = await claimed(handler, 0);
+      await unclaimSlot(handler, claim);
+      const later = await claimed(handler, 0);
+      const lease = present(await publishWorker(handler, later, newWorker(handler, 0), ben));
+      present(await releaseDraining(handler, lease));
+      return (writer) => freeTakenClaim(writer, claim);
     },
   ],
   ...(

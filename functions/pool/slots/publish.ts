@@ -36,7 +36,8 @@ export interface NewWorker extends SandboxAddress {
 /**
  * Puts a worker into the claimed slot: leased to the holder, or ready without one.
  *
- * Null when the claim was taken back meanwhile: the caller must kill the sandbox.
+ * Null when the claim was taken back meanwhile: the caller must kill the sandbox. A row with another fence than the
+ * claim's: it was published, its answer came late, and somebody else has the worker by now.
  */
 export function publishWorker(
   ctx: SlotContext,
@@ -54,7 +55,8 @@ export function publishWorker(
     ":ttlAtMs": made.askedAtMs + ctx.settings.ttlMs,
     ":maxAtMs": made.maxAtMs,
   };
-  const isOurs = (row: SlotRow) => row.fence === claim.fence && row.sandboxId === made.sandboxId;
+  // Nobody else could have written our sandbox; a free worker may have been leased before we looked.
+  const isOurs = (row: SlotRow) => row.sandboxId === made.sandboxId;
   if (holder === null) {
     return writeSlot(ctx, claim.slot, publishReadyExpression, { ...values, ":ready": "ready" }, isOurs);
   }
