@@ -14,6 +14,7 @@ import type { LogEvent } from "../api/log.ts";
 import type { PoolEvent } from "../pool/lease-source.ts";
 import { defaultRunId, defaultRunWorkers } from "../pool/runs/run-row.ts";
 import { plans } from "../pool/settings.ts";
+import { Fault } from "../rewards/faults.ts";
 import { type Service, wireService } from "../wiring.ts";
 import { localDynamoDbAccess, startDynamoDb } from "./dynamodb.ts";
 import { type E2bServer, startE2bServer } from "./e2b/server.ts";
@@ -153,5 +154,7 @@ const logToStandardError: LogEvent = ({ cause, ...event }) => {
 };
 
 function reportFaults(event: PoolEvent): void {
-  if (event.kind === "fault") console.error("pool:", event.fault);
+  if (event.kind !== "fault") return;
+  const { fault } = event;
+  console.error("pool:", fault instanceof Fault ? `${fault.code}: ${fault.message}` : fault);
 }
