@@ -22,17 +22,14 @@ import {
   type PoolContext,
   type PoolEvent,
 } from "./pool/lease-source.ts";
-import type { Sandboxes } from "./pool/ports.ts";
 import { probePool } from "./pool/readiness.ts";
 import { type Plan, poolSettings } from "./pool/settings.ts";
-import type { GradeBatch } from "./rewards/batch.ts";
-import { createBatchGrader } from "./rewards/batch-grader.ts";
+import type { SweepContext } from "./pool/sweep/sweep.ts";
 import type { Clock } from "./rewards/ports.ts";
+import { createRunGrader } from "./rewards/run-grading.ts";
 
 /** What the supervisor keeps of a worker's memory for itself. */
 const workerReserveMib = 128;
-/** The run that a batch counts for which names none. */
-const defaultRun = "default";
 
 export interface ServiceSettings {
   /** Valid bearer keys; several while one is replaced. */
@@ -44,8 +41,6 @@ export interface ServiceSettings {
   readonly plan: Plan;
   /** Memory of the template's sandboxes. */
   readonly workerMemoryMib: number;
-  /** Workers that one run may hold at once. */
-  readonly workersPerRun: number;
   /** Where the supervisor's files are, in a bundle that moved them. */
   readonly supervisorFolder?: string;
 }
@@ -60,8 +55,7 @@ export interface Service {
   // biome-ignore lint/suspicious/noExplicitAny: an app may have any variables; who serves it uses none of them
   readonly app: Hono<any>;
   readonly leases: LeaseSource;
-  readonly pool: PoolContext;
-  readonly sandboxes: Sandboxes;
+  readonly pool: PoolContext & SweepContext;
   readonly table: CountedTable;
 }
 
@@ -71,7 +65,7 @@ export function wireService(settings: ServiceSettings, deps: ServiceDeps): Servi
   const supervisor = readSupervisorFiles(settings.supervisorFolder);
   const table = createDynamoDbTable(createDynamoDbClient(settings.dynamoDb), settings.tableName);
   const sandboxes = createE2bSandboxes(settings.e2b);
-  const pool: PoolContext = {
+  const pool: PoolContext & SweepContext = {
     table,
     clock,
     sandboxes,
@@ -89,19 +83,10 @@ export function wireService(settings: ServiceSettings, deps: ServiceDeps): Servi
   const leases = createLeaseSource(pool, deps.reportPool);
   const app = createApp({
     apiKeyHashes: settings.apiKeys.map(hashApiKey),
-    gradeBatch: gradeWith(leases, settings.workersPerRun, clock),
+    gradeBatch: createRunGrader({ leases, pool, newId: randomUUID }),
     probeReadiness: () => probePool(pool, sandboxes),
     config: { maxMemoryMib: settings.workerMemoryMib - workerReserveMib },
     log: deps.log,
   });
-  return { app, leases, pool, sandboxes, table };
-}
-
-/** Each batch has a source of workers of its own, since leases are held in a batch's name. */
-function gradeWith(leases: LeaseSource, maxWorkers: number, clock: Clock): GradeBatch {
-  return (batch, hooks) => {
-    const workers = leases.forBatch({ runId: defaultRun, batchId: randomUUID(), runWorkers: maxWorkers });
-    const gradeBatch = createBatchGrader({ workers, clock, newId: randomUUID, config: { maxWorkers } });
-    return gradeBatch(batch, hooks);
-  };
+  return { app, leases, pool, table };
 }

@@ -4,22 +4,24 @@ import { readEnvironment } from "./environment.ts";
 import { refuseToStart, requireLinux } from "./refusal.ts";
 import { type LocalStackOptions, startLocalStack } from "./stack.ts";
 
-const usage = `npm run local -- [--port 8787] [--plan hobby|pro] [--slots N]
+const usage = `npm run local -- [--port 8787] [--plan hobby|pro] [--slots N] [--no-cron]
 
   --port N      where to listen on 127.0.0.1; 0 takes a free port
   --plan NAME   the E2B plan whose limits are kept to: hobby (default) or pro
   --slots N     sandboxes at once; default: what the plan allows
+  --no-cron     don't sweep the pool every minute; POST /local/sweep does it once, with the same key
 
   CODE_REWARDS_API_KEY          the key that callers send; default: a new one, printed
   E2B_API_URL, E2B_SANDBOX_URL  an E2B to use instead of the embedded one (with E2B_API_KEY)
   DYNAMODB_ENDPOINT             a DynamoDB to use instead of the embedded one`;
 
-function readArguments(): Pick<LocalStackOptions, "port" | "plan" | "slots"> {
+function readArguments(): Pick<LocalStackOptions, "port" | "plan" | "slots" | "cron"> {
   const { values } = parseArgs({
     options: {
       port: { type: "string", default: "8787" },
       plan: { type: "string", default: "hobby" },
       slots: { type: "string" },
+      "no-cron": { type: "boolean", default: false },
       help: { type: "boolean", short: "h" },
     },
   });
@@ -33,6 +35,7 @@ function readArguments(): Pick<LocalStackOptions, "port" | "plan" | "slots"> {
   return {
     port: readInteger("--port", values.port, 0, 65_535),
     plan: values.plan,
+    cron: !values["no-cron"],
     ...(values.slots === undefined ? {} : { slots: readInteger("--slots", values.slots, 1, 1_000) }),
   };
 }

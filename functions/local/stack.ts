@@ -12,12 +12,15 @@ import type { E2bOptions } from "../adapters/e2b-options.ts";
 import { systemClock } from "../adapters/system-clock.ts";
 import type { LogEvent } from "../api/log.ts";
 import type { PoolEvent } from "../pool/lease-source.ts";
+import { defaultRunId, defaultRunWorkers } from "../pool/runs/run-row.ts";
 import { plans } from "../pool/settings.ts";
+import { Fault } from "../rewards/faults.ts";
 import { type Service, wireService } from "../wiring.ts";
 import { localDynamoDbAccess, startDynamoDb } from "./dynamodb.ts";
 import { type E2bServer, startE2bServer } from "./e2b/server.ts";
 import { listHostCpus } from "./host-cpus.ts";
 import { serveOnLoopback } from "./http-server.ts";
+import { addSweepRoute, sweepEveryMinute } from "./sweeping.ts";
 
 // The SDK's advice concerns deployments, which run on newer Nodes; here it would only hide the lines that matter.
 process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED ??= "true";
@@ -26,7 +29,8 @@ const localE2bKey = "e2b_local";
 const tableName = "code-rewards-local";
 /** What E2B's default template has, so that a task which fits here fits there. */
 const workerMemoryMib = 512;
-const workersPerRun = 2;
+/** Of the default run. */
+const workersPerRun = defaultRunWorkers;
 const warmUpMs = 60_000;
 
 export interface LocalStackOptions {
@@ -42,6 +46,8 @@ export interface LocalStackOptions {
   readonly e2b?: E2bOptions;
   /** A DynamoDB to use instead of the embedded table. */
   readonly dynamoDbEndpoint?: string;
+  /** Whether the pool is swept every minute, as the deployed cron does. Default: true. */
+  readonly cron?: boolean;
 }
 
 export interface LocalStack {
@@ -90,13 +96,14 @@ async function startParts(
   await ensureTable(createDynamoDbClient(dynamoDbOptions), tableName, systemClock);
   const apiKey = options.apiKey ?? randomBytes(24).toString("base64url");
   const service = wireService(
-    { apiKeys: [apiKey], e2b, dynamoDb: dynamoDbOptions, tableName, plan, workerMemoryMib, workersPerRun },
+    { apiKeys: [apiKey], e2b, dynamoDb: dynamoDbOptions, tableName, plan, workerMemoryMib },
     { clock: systemClock, log: logToStandardError, reportPool: reportFaults },
   );
   // A pool whose table ends with this process is nobody else's: its sandboxes must not outlive it.
   if (dynamoDb) closers.push(async () => void (await emptyPool(service)));
   await warmUp(service);
-  const server = await serveOnLoopback(service.app, options.port);
+  if (options.cron ?? true) closers.push(sweepEveryMinute(service));
+  const server = await serveOnLoopback(addSweepRoute(service, apiKey), options.port);
   closers.push(server.close);
   return {
     url: server.url,
@@ -128,13 +135,14 @@ function embeddedE2bOptions(server: E2bServer | null): E2bOptions {
 
 /** One worker is created before anybody asks, so that a host which can't isolate is found out at the start. */
 async function warmUp({ leases }: Service): Promise<void> {
-  const source = leases.forBatch({ runId: "default", batchId: "warm-up" });
+  const source = leases.forBatch({ runId: defaultRunId, batchId: "warm-up" });
   const deadlineAtMs = systemClock.nowMs() + warmUpMs;
   const lease = await source.acquire({ deadlineAtMs, signal: new AbortController().signal });
   await lease?.release("healthy");
 }
 
-async function emptyPool({ pool, sandboxes, leases }: Service): Promise<readonly string[]> {
+async function emptyPool({ pool, leases }: Service): Promise<readonly string[]> {
+  const { sandboxes } = pool;
   await leases.settled();
   const poolId = await pool.poolId();
   await Promise.all((await sandboxes.list(poolId)).map(({ sandboxId }) => sandboxes.kill(sandboxId)));
@@ -146,5 +154,7 @@ const logToStandardError: LogEvent = ({ cause, ...event }) => {
 };
 
 function reportFaults(event: PoolEvent): void {
-  if (event.kind === "fault") console.error("pool:", event.fault);
+  if (event.kind !== "fault") return;
+  const { fault } = event;
+  console.error("pool:", fault instanceof Fault ? `${fault.code}: ${fault.message}` : fault);
 }

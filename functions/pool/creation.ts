@@ -8,8 +8,7 @@
 import type { Fault } from "../rewards/faults.ts";
 import type { Sandboxes, WorkerFactory } from "./ports.ts";
 import { type SlotRow, type WorkerRow, workerOf } from "./slot-row.ts";
-import { claimSlot, unclaimSlot } from "./slots/claim.ts";
-import { emptySlot } from "./slots/empty.ts";
+import { claimSlot, freeTakenClaim, unclaimSlot } from "./slots/claim.ts";
 import { admitCreation } from "./slots/pacing.ts";
 import { publishWorker } from "./slots/publish.ts";
 import type { Holder, SlotContext } from "./slots/write.ts";
@@ -93,22 +92,17 @@ async function publish(
 ): Promise<CreationResult> {
   const row = await publishWorker(ctx, claim, made, holder);
   const worker = row === null ? null : workerOf(row);
-  if (worker !== null && worker.fence !== claim.fence) return { kind: "not_now" };
-  if (worker !== null) return { kind: "published", row: worker };
+  if (worker !== null) {
+    return worker.fence === claim.fence ? { kind: "published", row: worker } : { kind: "not_now" };
+  }
   // We took too long, or the worker isn't wanted any more: the slot was taken from us.
   if (await isGone(ctx, made.sandboxId)) await freeClaim(ctx, claim);
   return { kind: "not_now" };
 }
 
-/**
- * Frees the slot of a claim that surely has no sandbox (any more).
- *
- * Whoever took it from us meanwhile raised the fence by one and drains; that there is nothing left to drain only we
- * know yet, so the slot is emptied in the other's place. One that was taken twice is left alone.
- */
+/** Frees the slot of a claim that surely has no sandbox (any more), also when the claim was taken from us to drain. */
 async function freeClaim(ctx: CreationContext, claim: SlotRow): Promise<void> {
-  if (await unclaimSlot(ctx, claim)) return;
-  await emptySlot(ctx, { ...claim, fence: claim.fence + 1 });
+  if (!(await unclaimSlot(ctx, claim))) await freeTakenClaim(ctx, claim);
 }
 
 /** Whether the sandbox certainly is no more. */

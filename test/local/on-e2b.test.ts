@@ -83,14 +83,19 @@ function oneCase(source: string, output: string) {
 }
 
 describe("what a batch costs", () => {
-  it("is at most 0.2 requests a program and 2 table writes a leased worker", async () => {
+  it("is at most 0.2 requests a program, and 2 table writes a leased worker besides one for the run", async () => {
     const batch = (from: number) => ({
       tasks: { totals: benchTask },
       samples: Array.from({ length: 64 }, (_, i) => ({ task: "totals", completion: writeProgram(from + i) })),
     });
-    await grade(batch(0)); // creates the second worker
+    // Until both workers are there and were used: then each is leased again without a look at the pool.
+    let warm = (await grade(batch(0))).usage;
+    for (let from = 64; warm.workers < 2 || warm.workers_created > 0; from += 64) {
+      if (from > 640) throw new Error("the run's second worker is never used");
+      warm = (await grade(batch(from))).usage;
+    }
     const before = countSeen();
-    const { rewards, usage } = await grade(batch(64));
+    const { rewards, usage } = await grade(batch(10_000));
     const after = countSeen();
     expect(rewards).toEqual(Array(64).fill(1));
     const toE2b = after.api - before.api + after.sandbox - before.sandbox;
@@ -100,7 +105,7 @@ describe("what a batch costs", () => {
       `64 programs on ${usage.workers} workers: ${toE2b} requests to E2B, ${toTable} to the table, ${writes} of them writes`,
     );
     expect((toE2b + toTable) / 64).toBeLessThanOrEqual(0.2);
-    expect(writes).toBeLessThanOrEqual(2 * usage.workers);
+    expect(writes).toBeLessThanOrEqual(2 * usage.workers + 1);
   });
 });
 

@@ -4,6 +4,8 @@ import { acquireSlot } from "../../functions/pool/slots/acquire.ts";
 import {
   claimExpression,
   claimSlot,
+  freeTakenClaim,
+  freeTakenClaimExpression,
   unclaimExpression,
   unclaimSlot,
 } from "../../functions/pool/slots/claim.ts";
@@ -79,6 +81,42 @@ export const creationScenes: readonly ClauseScene[] = [
       const claim = await claimed(handler, 0);
       await publishWorker(handler, claim, newWorker(handler, 0), null);
       return (writer) => unclaimSlot(writer, claim);
+    },
+  ],
+  [
+    freeTakenClaimExpression,
+    "#state = :draining",
+    "a slot freed under the holder of its worker",
+    async (handler) => {
+      const claim = await claimed(handler, 0);
+      await publishWorker(handler, claim, newWorker(handler, 0), null);
+      present(await acquireSlot(handler, 0, ben));
+      return (writer) => freeTakenClaim(writer, claim);
+    },
+  ],
+  [
+    freeTakenClaimExpression,
+    "#fence = :fenceAfter",
+    "a slot freed while a second one drains",
+    async (handler) => {
+      const claim = await claimed(handler, 0);
+      const drain = present(await abandonCreation(handler, claim));
+      handler.at(longAfterMs);
+      present(await expireSlot(handler, drain));
+      return (writer) => freeTakenClaim(writer, claim);
+    },
+  ],
+  [
+    freeTakenClaimExpression,
+    "#generation = :generation",
+    "a slot freed while a later worker is being killed",
+    async (handler) => {
+      const claim = await claimed(handler, 0);
+      await unclaimSlot(handler, claim);
+      const later = await claimed(handler, 0);
+      const lease = present(await publishWorker(handler, later, newWorker(handler, 0), ben));
+      present(await releaseDraining(handler, lease));
+      return (writer) => freeTakenClaim(writer, claim);
     },
   ],
   ...(
@@ -190,19 +228,6 @@ export const creationScenes: readonly ClauseScene[] = [
     async (handler) => {
       const lease = await leased(handler, 0);
       return (writer) => emptySlot(writer, lease);
-    },
-  ],
-  [
-    emptyExpression,
-    "#generation = :generation",
-    "a slot freed under a fence that another creator got by his claim, while he still kills",
-    async (handler) => {
-      const mine = await claimed(handler, 0);
-      await unclaimSlot(handler, mine);
-      const other = await claimed(handler, 0);
-      const lease = present(await publishWorker(handler, other, newWorker(handler, 0), anna));
-      present(await releaseDraining(handler, lease));
-      return (writer) => emptySlot(writer, { ...mine, fence: mine.fence + 1 });
     },
   ],
   [

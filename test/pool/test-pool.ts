@@ -16,7 +16,7 @@ export const anna: Holder = { runTag: "run-anna", batchTag: "batch-a1" };
 export const ben: Holder = { runTag: "run-ben1", batchTag: "batch-b1" };
 
 export function testSettings(overrides: Partial<PoolSettings> = {}): PoolSettings {
-  return poolSettings(plans.hobby, { supervisorVersion: "v1", ...overrides });
+  return poolSettings(plans.hobby, { supervisorVersion: "v1", createIntervalMs: 1_000, ...overrides });
 }
 
 /** Seeded random numbers in [0, 1) (mulberry32). */

@@ -1,8 +1,9 @@
 /** Handler containers: each serves one request at a time, and lives until it crashes. */
 import { createLeaseSource, type LeaseSource } from "../../functions/pool/lease-source.ts";
 import { enterRun } from "../../functions/pool/runs/enter.ts";
+import { keepRunAlive } from "../../functions/pool/runs/keep-alive.ts";
 import { createBatchNotes, type NoteBatch } from "../../functions/pool/runs/note-batch.ts";
-import { rememberTarget } from "../../functions/pool/runs/target.ts";
+import { type RunsView, rememberRuns } from "../../functions/pool/runs/target.ts";
 import type { SweepContext } from "../../functions/pool/sweep/sweep.ts";
 import { Fault } from "../../functions/rewards/faults.ts";
 import type { WorkerEvent } from "../../functions/rewards/ports.ts";
@@ -14,7 +15,7 @@ export interface Container {
   readonly ctx: SweepContext;
   readonly source: LeaseSource;
   readonly noteBatch: NoteBatch;
-  readonly target: () => Promise<number>;
+  readonly runs: RunsView;
 }
 
 export function startContainer(world: World, name: string): Container {
@@ -27,7 +28,7 @@ export function startContainer(world: World, name: string): Container {
       if (event.kind === "leased" && event.how === "taken_over") world.watch.counts.takenOver += 1;
     }),
     noteBatch: createBatchNotes(ctx),
-    target: rememberTarget(ctx, ctx.settings.slots),
+    runs: rememberRuns(ctx, ctx.settings.slots),
   };
 }
 
@@ -68,10 +69,12 @@ export interface BatchResult {
 /** What a handler does for one batch: enter, lease, execute, give back, note. */
 export async function serveBatch(world: World, container: Container, plan: BatchPlan): Promise<BatchResult> {
   const { ctx, process, noteBatch } = container;
+  const over = new AbortController();
   try {
     const entry = await enterRun(ctx, plan.runId);
     if (entry.kind !== "entered") return { kind: entry.kind, waitedMs: 0 };
     const startedAtMs = world.time.nowMs();
+    void keepRunAlive(ctx, plan.runId, over.signal, () => {});
     const parts = Array.from({ length: Math.min(plan.workers, entry.run.workers) }, () =>
       servePart(world, container, plan, entry.run.workers),
     );
@@ -91,17 +94,20 @@ export async function serveBatch(world: World, container: Container, plan: Batch
   } catch (error) {
     faultOnly(world, error);
     return { kind: "not_served", waitedMs: 0 };
+  } finally {
+    over.abort();
   }
 }
 
 async function servePart(world: World, container: Container, plan: BatchPlan, runWorkers: number) {
-  const { source, process, target } = container;
+  const { source, process, runs } = container;
   const { watch, time, random } = world;
   const batch = source.forBatch({
     runId: plan.runId,
     batchId: world.newId(),
     runWorkers,
-    targetWorkers: target,
+    targetWorkers: runs.targetWorkers,
+    isOver: () => runs.isFinished(plan.runId),
   });
   const deadlineAtMs = process.clock.nowMs() + plan.waitMs;
   const lease = await batch.acquire({ deadlineAtMs, signal: new AbortController().signal }).catch((error) => {

@@ -64,8 +64,8 @@ export const ruleMutations: readonly RuleMutation[] = [
   inFile(
     "creation.ts",
     "a published worker that another has is not ours",
-    'if (worker !== null && worker.fence !== claim.fence) return { kind: "not_now" };',
-    "",
+    'return worker.fence === claim.fence ? { kind: "published", row: worker } : { kind: "not_now" };',
+    'return { kind: "published", row: worker };',
   ),
   // A creation without an answer keeps its slot until it can't land any more.
   inFile(

@@ -1,9 +1,7 @@
 /** Trainers: each registers a run, sends batches and signs of life, and finishes it, or vanishes. Then the next. */
 import { beatRun } from "../../functions/pool/runs/heartbeat.ts";
-import { registerRun } from "../../functions/pool/runs/register.ts";
-import { createUpToTarget } from "../../functions/pool/sweep/creations.ts";
 import { finishRun } from "../../functions/pool/sweep/finish-run.ts";
-import { newSweepLog } from "../../functions/pool/sweep/report.ts";
+import { startRun } from "../../functions/pool/sweep/start-run.ts";
 import { Fault } from "../../functions/rewards/faults.ts";
 import { type BatchResult, type Container, createContainers, serveBatch } from "./containers.ts";
 import type { World } from "./world.ts";
@@ -37,7 +35,9 @@ async function trainOnce(world: World, containers: Containers, runId: string, lo
   const { time, random, watch } = world;
   const untilMs = time.nowMs() + load.runMs * (0.5 + random());
   const isOver = () => !world.isLoaded() || time.nowMs() >= untilMs;
-  await insist(world, containers, (container) => register(container, runId, load.workers));
+  await insist(world, containers, ({ ctx }) =>
+    startRun(ctx, runId, { name: runId, workers: load.workers, metadata: {} }),
+  );
   const beats = load.heartbeats ? heartbeat(world, containers, runId, isOver) : Promise.resolve();
   const batches = Array.from({ length: load.concurrency }, () =>
     sendBatches(world, containers, runId, load, isOver),
@@ -51,12 +51,6 @@ async function trainOnce(world: World, containers: Containers, runId: string, lo
   await insist(world, containers, ({ ctx }) => finishRun(ctx, runId));
   await beats;
   watch.counts.runsFinished += 1;
-}
-
-/** As the endpoint does it: register, and create what fits into 20 s. */
-async function register({ ctx }: Container, runId: string, workers: number): Promise<void> {
-  await registerRun(ctx, runId, { name: runId, workers, metadata: {} });
-  await createUpToTarget(ctx, newSweepLog(), ctx.clock.nowMs() + 20_000);
 }
 
 /** Repeats a request until it is answered. */

@@ -30,6 +30,16 @@ export const unclaimExpression = slotExpression({
   clauses: [isOurClaim, isBeingCreated],
 });
 
+const wasTakenToDrain = "#state = :draining";
+const onlyOnce = "#fence = :fenceAfter";
+const isOurLife = "#generation = :generation";
+
+export const freeTakenClaimExpression = slotExpression({
+  name: "free taken claim",
+  update: "SET #state = :empty REMOVE #owner, #leaseUntilMs, #createdForRun, #supervisorVersion",
+  clauses: [wasTakenToDrain, onlyOnce, isOurLife],
+});
+
 /** Takes an empty slot to create a worker in it for a run; null when another was faster. */
 export function claimSlot(ctx: SlotContext, slot: number, runTag: string): Promise<SlotRow | null> {
   const owner = ctx.newId();
@@ -59,6 +69,31 @@ export async function unclaimSlot(ctx: SlotContext, claim: Fenced): Promise<bool
     unclaimExpression,
     { ":empty": "empty", ":creating": "creating", ":fence": claim.fence },
     (now) => now.fence === claim.fence && now.state === "empty",
+  );
+  return row !== null;
+}
+
+/**
+ * Frees a slot whose claim was taken from us to be drained; only for a creation that surely left no sandbox.
+ *
+ * That there is nothing to drain only we know yet; whoever drains would have to wait until it can't land any more.
+ * False when the slot is not in the state in which it was taken: then it is left alone.
+ */
+export async function freeTakenClaim(
+  ctx: SlotContext,
+  claim: Fenced & { readonly generation: number },
+): Promise<boolean> {
+  const row = await writeSlot(
+    ctx,
+    claim.slot,
+    freeTakenClaimExpression,
+    {
+      ":empty": "empty",
+      ":draining": "draining",
+      ":fenceAfter": claim.fence + 1,
+      ":generation": claim.generation,
+    },
+    () => true,
   );
   return row !== null;
 }

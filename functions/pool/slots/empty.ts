@@ -2,39 +2,29 @@
  * Empty: the sandbox is gone, the slot may be claimed again.
  *
  * Fence and generation stay: they must never come back, or a late write or sandbox of an earlier life would pass for
- * one of the new. The generation is named because a creator who was overtaken empties under a fence that he has only
- * inferred, and which another creator may have got by a claim of his own.
+ * one of the new.
  */
 import { slotExpression } from "../slot-row.ts";
 import { type Fenced, type SlotContext, writeSlot } from "./write.ts";
 
 const isOurDrain = "#fence = :fence";
 const isDraining = "#state = :draining";
-const isOfTheLifeWeEnd = "#generation = :generation";
 
 export const emptyExpression = slotExpression({
   name: "empty",
   update:
     "SET #state = :empty REMOVE #sandboxId, #access, #owner, #leaseUntilMs, #bornAtMs, #ttlAtMs, #maxAtMs, " +
     "#lastUsedAtMs, #waitedMs, #supervisorVersion, #createdForRun",
-  clauses: [isOurDrain, isDraining, isOfTheLifeWeEnd],
+  clauses: [isOurDrain, isDraining],
 });
 
 /** Frees a drained slot, once its sandbox was killed; false when the drain was taken over. */
-export async function emptySlot(
-  ctx: SlotContext,
-  drain: Fenced & { readonly generation: number },
-): Promise<boolean> {
+export async function emptySlot(ctx: SlotContext, drain: Fenced): Promise<boolean> {
   const row = await writeSlot(
     ctx,
     drain.slot,
     emptyExpression,
-    {
-      ":fence": drain.fence,
-      ":draining": "draining",
-      ":generation": drain.generation,
-      ":empty": "empty",
-    },
+    { ":fence": drain.fence, ":draining": "draining", ":empty": "empty" },
     (now) => now.fence === drain.fence && now.state === "empty",
   );
   return row !== null;

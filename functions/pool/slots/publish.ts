@@ -36,8 +36,8 @@ export interface NewWorker extends SandboxAddress {
 /**
  * Puts a worker into the claimed slot: leased to the holder, or ready without one.
  *
- * Null when the claim was taken back meanwhile: the caller must kill the sandbox. A row with another fence when the
- * worker was published, but the answer got lost, and by now somebody has it: the caller must leave it alone.
+ * Null when the claim was taken back meanwhile: the caller must kill the sandbox. A row with another fence than the
+ * claim's: it was published, its answer came late, and somebody else has the worker by now.
  */
 export function publishWorker(
   ctx: SlotContext,
@@ -55,7 +55,7 @@ export function publishWorker(
     ":ttlAtMs": made.askedAtMs + ctx.settings.ttlMs,
     ":maxAtMs": made.maxAtMs,
   };
-  // Nobody but us could have written it there, whoever has taken the worker since.
+  // Nobody else could have written our sandbox; a free worker may have been leased before we looked.
   const isOurs = (row: SlotRow) => row.sandboxId === made.sandboxId;
   if (holder === null) {
     return writeSlot(ctx, claim.slot, publishReadyExpression, { ...values, ":ready": "ready" }, isOurs);
