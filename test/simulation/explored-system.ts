@@ -7,6 +7,7 @@ import { type SweepContext, sweepPool } from "../../functions/pool/sweep/sweep.t
 import { Fault } from "../../functions/rewards/faults.ts";
 import { createMemoryTable } from "../pool/memory-table.ts";
 import { createExploredCloud } from "./explored-cloud.ts";
+import { fenceViolation } from "./fences.ts";
 
 export interface SystemOptions {
   readonly slots: number;
@@ -73,7 +74,10 @@ export async function createSystem(options: SystemOptions): Promise<System> {
   });
   const truth = createMemoryTable(
     async () => {},
-    () => {},
+    (verb, sk, after, before) => {
+      const violation = sk.startsWith("S#") ? fenceViolation(verb, before, after) : null;
+      if (violation !== null) violations.push(violation);
+    },
   );
   const budget = { ...options };
   let nowMs = startMs;

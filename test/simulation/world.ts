@@ -6,6 +6,7 @@ import { slotColumns } from "../../functions/pool/slot-row.ts";
 import type { SweepContext } from "../../functions/pool/sweep/sweep.ts";
 import { createMemoryTable, type MemoryTable } from "../pool/memory-table.ts";
 import { createCloud, type SimulatedCloud } from "./cloud.ts";
+import { fenceViolation } from "./fences.ts";
 import { type SimulatedProcess, startProcess } from "./process.ts";
 import { createSimulatedTime, type SimulatedTime } from "./simulated-time.ts";
 import { createUnreliableTable } from "./unreliable-table.ts";
@@ -132,9 +133,6 @@ function noteRun(runs: Map<string, RunTruth>, runId: string, row: StoredRow, now
   });
 }
 
-/** Verbs that give the right to a slot to another than had it. */
-const takings = new Set(["claim", "acquire", "take over", "revoke", "drain", "expire", "abandon"]);
-
 /** Fences never fall and grow with each taking; creations keep the plan's pace, as far as clocks agree. */
 function createWriteCheck(watch: Watch, settings: PoolSettings, skewMs: number) {
   let nextCreateAtMs = 0;
@@ -146,10 +144,8 @@ function createWriteCheck(watch: Watch, settings: PoolSettings, skewMs: number) 
       nextCreateAtMs = Math.max(nextCreateAtMs, next);
     }
     if (!sk.startsWith("S#")) return;
-    const was = Number(before?.[slotColumns.fence] ?? 0);
-    const is = Number(after[slotColumns.fence]);
-    if (is < was) watch.violation("a fence fell", `${sk} ${was} ${is}`);
-    if (takings.has(verb) && is <= was) watch.violation("taken without a new fence", `${verb} ${sk}`);
-    watch.note("table", `${verb} ${sk} → ${after[slotColumns.state]} fence ${is}`);
+    const violation = fenceViolation(verb, before, after);
+    if (violation !== null) watch.violation(violation, `${verb} ${sk}`);
+    watch.note("table", `${verb} ${sk} → ${after[slotColumns.state]} fence ${after[slotColumns.fence]}`);
   };
 }
