@@ -23,7 +23,10 @@ export interface SimulatedProcess {
 
 /** Leases are extended every 20 s, and a call takes its time. */
 const onTimeAfterMs = 26_000;
-const never = new Promise<never>(() => {});
+/** A new one each time: one for all would keep alive whatever ever waited for it. */
+function never(): Promise<never> {
+  return new Promise<never>(() => {});
+}
 
 export function startProcess(
   world: { readonly time: SimulatedTime; readonly random: () => number; readonly watch: Watch },
@@ -59,7 +62,7 @@ export function startProcess(
   /** Goes on only in a process that is alive, and when it is thawed. */
   async function goOn(): Promise<void> {
     while (alive && time.nowMs() < frozenUntilMs) await time.sleep(frozenUntilMs - time.nowMs());
-    if (!alive) await never;
+    if (!alive) await never();
   }
 
   async function call<T>(what: string, effect: () => Promise<T>): Promise<T> {
@@ -68,7 +71,7 @@ export function startProcess(
     const luckAfter = luck * 3 - 2; // within [0, 1) for the last third
     if (luck < odds.crash) {
       crash();
-      return never;
+      return never();
     }
     const under = effect();
     if (luck < 2 * odds.crash) time.after(random() * 4_000 * random(), crash);
