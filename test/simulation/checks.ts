@@ -8,7 +8,7 @@ import { runScenes } from "../pool/run-scenes.ts";
 import { over, type TestHandler, testHandler } from "../pool/test-pool.ts";
 
 export { explore } from "./exhaustive.ts";
-export { contend } from "./quiet.ts";
+export { stayIdle } from "./quiet.ts";
 export { simulate } from "./simulation.ts";
 export { weathers } from "./weather.ts";
 

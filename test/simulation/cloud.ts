@@ -41,6 +41,8 @@ export interface SimulatedSandbox extends ListedSandbox {
   /** The supervisor's memory: the highest token it was told. */
   highestToken: number;
   programs: Program[];
+  /** Its supervisor is being started in it. */
+  isBeingMade: boolean;
   readonly holdings: Set<Holding>;
 }
 
@@ -52,6 +54,8 @@ export interface CloudWorld {
   readonly weather: () => Weather;
   readonly slots: number;
   readonly lifeMs: number;
+  /** Whether the table says that this life of the slot is being created, by a creator who is not late. */
+  readonly isBeingCreated: (slot: number, generation: number) => boolean;
 }
 
 export interface SimulatedCloud {
@@ -85,6 +89,8 @@ export function createCloud(world: CloudWorld): SimulatedCloud {
       if (isGood(holding, sandbox))
         watch.violation(violation, `${sandbox.sandboxId} of ${holding.process.name}`);
     }
+    if (sandbox.isBeingMade && world.isBeingCreated(sandbox.slot, sandbox.generation))
+      watch.violation("killed while it was made", sandbox.sandboxId);
     end(sandbox);
   }
 
@@ -109,6 +115,7 @@ export function createCloud(world: CloudWorld): SimulatedCloud {
       endsAtMs: nowMs + world.lifeMs,
       highestToken: 0,
       programs: [],
+      isBeingMade: false,
       holdings: new Set(),
     };
     alive.set(sandbox.sandboxId, sandbox);
@@ -138,13 +145,16 @@ export function createCloud(world: CloudWorld): SimulatedCloud {
       return { kind: "ambiguous", fault: fault("no answer") };
     }
     await time.sleep(400 + random() * 3_000);
-    const { sandboxId } = land(order);
+    const sandbox = land(order);
+    const { sandboxId } = sandbox;
+    sandbox.isBeingMade = true;
+    await time.sleep(200 + random() * 1_000);
+    sandbox.isBeingMade = false;
     if (random() < odds.createUnproved) {
       watch.counts.createsUnproved += 1;
       return { kind: "unproved", sandboxId, fault: new Fault("isolation_failed", "not proved") };
     }
     watch.counts.created += 1;
-    await time.sleep(200 + random() * 1_000);
     return { kind: "created", sandboxId, access: "a" };
   }
 

@@ -1,6 +1,8 @@
-/** Two worlds without faults: one in which equal callers want more than there is, and one that counts table writes. */
+/** Worlds without faults: equal callers who want more than there is, writes that are counted, a run that is silent. */
 
+import { beatRun } from "../../functions/pool/runs/heartbeat.ts";
 import { registerRun } from "../../functions/pool/runs/register.ts";
+import { startRun } from "../../functions/pool/sweep/start-run.ts";
 import { type Container, serveBatch, startContainer } from "./containers.ts";
 import { cron } from "./crons.ts";
 import type { Violation } from "./watch.ts";
@@ -113,4 +115,34 @@ export async function countWrites(seed: number, batches: number): Promise<CostRe
     };
   };
   return time.run(life(), 6 * 3_600_000);
+}
+
+export interface SilenceResult {
+  /** Of a run's workers at its start and half an hour later. */
+  readonly before: readonly string[];
+  readonly after: readonly string[];
+  /** The least time to live that any of them had left meanwhile. */
+  readonly leastTtlMs: number;
+}
+
+/** A run that only beats for half an hour, as while a model is evaluated. */
+export async function stayIdle(seed: number): Promise<SilenceResult> {
+  const world = createWorld({ seed, weather: calm, settings: { slots: 4 } });
+  const { time, cloud } = world;
+  const { ctx } = startContainer(world, "c");
+  const life = async () => {
+    await startRun(ctx, "run", { name: "run", workers: 3, metadata: {} });
+    void cron(world);
+    const before = [...cloud.alive.keys()].toSorted();
+    let leastTtlMs = Number.POSITIVE_INFINITY;
+    for (let second = 0; second < 1_800; second += 1) {
+      if (second % 60 === 0) await beatRun(ctx, "run");
+      await time.sleep(1_000);
+      for (const { diesAtMs } of cloud.alive.values())
+        leastTtlMs = Math.min(leastTtlMs, diesAtMs - time.nowMs());
+    }
+    world.clearUp();
+    return { before, after: [...cloud.alive.keys()].toSorted(), leastTtlMs };
+  };
+  return time.run(life(), 3 * 3_600_000);
 }

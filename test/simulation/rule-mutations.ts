@@ -87,12 +87,6 @@ export const ruleMutations: readonly RuleMutation[] = [
     "if (askedAtMs > lastStartMs(ctx, claim) + 3_600_000) {",
   ),
   inFile(
-    "settings.ts",
-    "a claim outlasts its creation and the time in which it may land",
-    "createLeaseMs: 110_000",
-    "createLeaseMs: 51_000",
-  ),
-  inFile(
     "sweep/carry-out.ts",
     "the provider is listed again before a slot of unknown content is emptied",
     'mayHaveMore: seen.state !== "leased"',

@@ -131,4 +131,61 @@ export const provider: Weather = {
   sandboxDeath: 0.04,
 };
 
-export const weathers = [storm, freezing, dying, provider] as const;
+/** Hardly an answer of the table's arrives at once. */
+export const lossy: Weather = {
+  ...calm,
+  name: "lost answers",
+  handlers: { crash: 0.002, freeze: 0, freezeMs: 0, skewMs: 1_000 },
+  lostAnswer: 0.3,
+  sandboxDeath: 0.05,
+  vanish: 0.3,
+  keepsTimes: false,
+};
+
+/** Hardly a sandbox can be killed at the first attempt, and many are of no use. */
+export const stubborn: Weather = {
+  ...calm,
+  name: "stubborn sandboxes",
+  handlers: { crash: 0.004, freeze: 0, freezeMs: 0, skewMs: 1_000 },
+  createUnproved: 0.4,
+  killFault: 0.6,
+  sandboxDeath: 0.02,
+  vanish: 0.3,
+  keepsTimes: false,
+};
+
+/** No cron for as long as the load lasts. */
+export const unswept: Weather = {
+  ...calm,
+  name: "no cron",
+  handlers: { crash: 0.001, freeze: 0, freezeMs: 0, skewMs: 1_000 },
+  cronMissing: 1,
+  longChunk: 0.05,
+  keepsTimes: false,
+};
+
+/** Workers die all the time, and whoever makes new ones stands still meanwhile. */
+export const frozenCreators: Weather = {
+  ...calm,
+  name: "frozen creators",
+  handlers: { crash: 0.001, freeze: 0.05, freezeMs: 200_000, skewMs: 2_000 },
+  crons: { crash: 0.002, freeze: 0.05, freezeMs: 200_000, skewMs: 2_000 },
+  cronTwice: 0.5,
+  cronBudgetMs: 600_000,
+  createAmbiguous: 0.2,
+  sandboxDeath: 0.3,
+  vanish: 0.3,
+  keepsTimes: false,
+};
+
+/** A world's is drawn from its seed. */
+export const weathers: readonly Weather[] = [
+  storm,
+  freezing,
+  dying,
+  provider,
+  lossy,
+  stubborn,
+  unswept,
+  frozenCreators,
+];

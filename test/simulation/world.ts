@@ -2,7 +2,7 @@
 import type { StoredRow, Table } from "../../functions/pool/ports.ts";
 import { runColumns, runPrefix } from "../../functions/pool/runs/run-row.ts";
 import { type PoolSettings, plans, poolSettings } from "../../functions/pool/settings.ts";
-import { slotColumns } from "../../functions/pool/slot-row.ts";
+import { readSlotRow, slotColumns, slotKey } from "../../functions/pool/slot-row.ts";
 import type { SweepContext } from "../../functions/pool/sweep/sweep.ts";
 import { createMemoryTable, type MemoryTable } from "../pool/memory-table.ts";
 import { createCloud, type SimulatedCloud } from "./cloud.ts";
@@ -80,7 +80,18 @@ export function createWorld(options: WorldOptions): World {
   );
   let weather = options.weather;
   const parts = { time, random, watch, weather: () => weather };
-  const cloud = createCloud({ ...parts, slots: settings.slots, lifeMs: settings.lifeMs });
+  const cloud = createCloud({
+    ...parts,
+    slots: settings.slots,
+    lifeMs: settings.lifeMs,
+    isBeingCreated(slot, generation) {
+      const { sk } = slotKey(slot);
+      const stored = truth.rows().find((row) => row.sk === sk);
+      const row = stored === undefined ? null : readSlotRow(stored);
+      const isInTime = (row?.leaseUntilMs ?? 0) > time.nowMs();
+      return row?.state === "creating" && row.generation === generation && isInTime;
+    },
+  });
   const table = createUnreliableTable(options.mutate?.(truth) ?? truth, parts);
   const leases = new Set<string>();
   let ids = 0;
