@@ -1,5 +1,7 @@
 /** What a mutant is put to: worlds, the exhaustive check, and single writes in the states where a clause decides. */
-import type { UpdateExpression } from "../../functions/pool/ports.ts";
+import type { ListedSandbox, UpdateExpression } from "../../functions/pool/ports.ts";
+import type { SlotRow } from "../../functions/pool/slot-row.ts";
+import { isKnown } from "../../functions/pool/sweep/known.ts";
 import { Fault } from "../../functions/rewards/faults.ts";
 import { creationScenes } from "../pool/creation-scenes.ts";
 import { leaseScenes } from "../pool/lease-scenes.ts";
@@ -7,7 +9,9 @@ import { createMemoryTable } from "../pool/memory-table.ts";
 import { runScenes } from "../pool/run-scenes.ts";
 import { over, type TestHandler, testHandler } from "../pool/test-pool.ts";
 
+export { overtakeDrainer } from "./directed.ts";
 export { explore } from "./exhaustive.ts";
+export { losePublication } from "./lost-publication.ts";
 export { stayIdle } from "./quiet.ts";
 export { simulate } from "./simulation.ts";
 export { weathers } from "./weather.ts";
@@ -50,4 +54,17 @@ export async function playScene(name: string, clause: string): Promise<number | 
     if (!(error instanceof Fault)) throw error;
   });
   return table.log.slice(before).filter(({ verb }) => verb === name).length;
+}
+
+/** The clause's text, by its place in the verb's condition. */
+export function clauseOf(name: string, index: number): string {
+  const scene = scenes.find(({ expression }) => expression.name === name);
+  return scene?.expression.clauses[index] ?? "";
+}
+
+/** Whether a slot in creation takes a sandbox of an earlier life of its own for the one that it waits for. */
+export function knowsStranger(): boolean {
+  const stranger: ListedSandbox = { sandboxId: "i1", poolId: "p", slot: 0, generation: 1, startedAtMs: 0 };
+  const row: SlotRow = { slot: 0, state: "creating", fence: 5, generation: 5 };
+  return isKnown(stranger, row);
 }

@@ -64,6 +64,8 @@ export interface SimulatedCloud {
   workersFor(process: SimulatedProcess): WorkerFactory;
   /** A holder has the worker; the function returned takes that back. */
   hold(sandboxId: string, holding: Holding): () => void;
+  /** A sandbox appears that no slot knows; its id. */
+  addStray(): string;
   /** Sandboxes that a well holder of a wanted run holds. */
   heldCount(): number;
 }
@@ -251,6 +253,7 @@ export function createCloud(world: CloudWorld): SimulatedCloud {
       sandbox?.holdings.add(holding);
       return () => sandbox?.holdings.delete(holding);
     },
+    addStray: () => land({ poolId: "pool-1", slot: 0, generation: 0, ttlMs: 600_000 }).sandboxId,
     heldCount: () =>
       [...alive.values()].filter(({ holdings }) =>
         [...holdings].some(({ process, isWanted }) => process.isAlive() && isWanted()),

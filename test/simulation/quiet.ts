@@ -123,6 +123,8 @@ export interface SilenceResult {
   readonly after: readonly string[];
   /** The least time to live that any of them had left meanwhile. */
   readonly leastTtlMs: number;
+  /** For how long a sandbox was there that no slot knew. */
+  readonly strayMs: number;
 }
 
 /** A run that only beats for half an hour, as while a model is evaluated. */
@@ -134,15 +136,18 @@ export async function stayIdle(seed: number): Promise<SilenceResult> {
     await startRun(ctx, "run", { name: "run", workers: 3, metadata: {} });
     void cron(world);
     const before = [...cloud.alive.keys()].toSorted();
+    const stray = cloud.addStray();
+    let strayMs = 0;
     let leastTtlMs = Number.POSITIVE_INFINITY;
     for (let second = 0; second < 1_800; second += 1) {
       if (second % 60 === 0) await beatRun(ctx, "run");
       await time.sleep(1_000);
-      for (const { diesAtMs } of cloud.alive.values())
-        leastTtlMs = Math.min(leastTtlMs, diesAtMs - time.nowMs());
+      if (cloud.alive.has(stray)) strayMs += 1_000;
+      for (const { sandboxId, diesAtMs } of cloud.alive.values())
+        if (sandboxId !== stray) leastTtlMs = Math.min(leastTtlMs, diesAtMs - time.nowMs());
     }
     world.clearUp();
-    return { before, after: [...cloud.alive.keys()].toSorted(), leastTtlMs };
+    return { before, after: [...cloud.alive.keys()].toSorted(), leastTtlMs, strayMs };
   };
   return time.run(life(), 3 * 3_600_000);
 }
