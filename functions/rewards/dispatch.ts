@@ -13,7 +13,7 @@
 import { setMaxListeners } from "node:events";
 import type { Board } from "./board.ts";
 import { type ChunkSetup, deadlineExceeded, runChunk } from "./chunk-run.ts";
-import { Fault } from "./faults.ts";
+import { endsBatch, Fault } from "./faults.ts";
 import type { Clock, WorkerLease, WorkerSource } from "./ports.ts";
 
 export interface DispatchSetup {
@@ -143,7 +143,8 @@ async function recruit(state: Dispatch): Promise<void> {
     }
     const had = await acquire(state);
     if (had instanceof Fault) {
-      if (had.code === "misconfigured" && state.setup.board.programsRun() === 0) stopWith(state, had);
+      const isHopeless = had.code === "misconfigured" && state.setup.board.programsRun() === 0;
+      if (isHopeless || endsBatch(had)) stopWith(state, had);
       else if (state.crew === 0) giveUp(state, had);
       else rest(state);
     } else if (had !== null) {

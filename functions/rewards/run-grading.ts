@@ -4,61 +4,187 @@
  */
 
 import type { VerdictKind } from "../grading/verdict.ts";
+import { beginBatch, endBatch, isCancelled } from "../pool/batches/batch-record.ts";
 import type { LeaseSource } from "../pool/lease-source.ts";
 import { enterRun } from "../pool/runs/enter.ts";
-import { type BatchNote, createBatchNotes } from "../pool/runs/note-batch.ts";
-import { defaultRunId } from "../pool/runs/run-row.ts";
+import { createBatchNotes, type NoteBatch } from "../pool/runs/note-batch.ts";
+import { getRun, type RunRefusal } from "../pool/runs/read.ts";
+import type { RunRow } from "../pool/runs/run-row.ts";
+import { rememberTarget } from "../pool/runs/target.ts";
 import type { SlotContext } from "../pool/slots/write.ts";
-import type { BatchAnswer, GradeBatch, SampleResult } from "./batch.ts";
+import type { Batch, BatchAnswer, BatchHooks, GradeBatch, SampleResult } from "./batch.ts";
 import { createBatchGrader } from "./batch-grader.ts";
+import { Fault } from "./faults.ts";
+import { type WatchedWorkers, watchWorkers } from "./watched-workers.ts";
 
 export interface RunGraderDeps {
   readonly leases: LeaseSource;
   readonly pool: SlotContext;
   /** Makes ids that never come twice. */
   readonly newId: () => string;
+  /** Dollars for so much worker time. */
+  readonly costUsd: (workerSeconds: number) => number;
+  /** Told what went wrong where the batch goes on all the same. */
+  readonly report: (fault: unknown) => void;
 }
 
-/** Makes the service that grades batches of the run `default`. Throws what `GradeBatch` throws, and the table's faults. */
-export function createRunGrader({ leases, pool, newId }: RunGraderDeps): GradeBatch {
+/** For whom a batch is graded. */
+export interface BatchOrigin {
+  readonly runId: string;
+  /** The batch's name, if its client gave it one; only then can it be cancelled by others. */
+  readonly batchId: string | null;
+}
+
+export type Admission = { readonly kind: "admitted"; readonly gradeBatch: GradeBatch } | RunRefusal;
+
+export interface RunGrader {
+  /** Lets a batch of the run begin; the grader that it gets is for that batch alone. Throws the table's faults. */
+  admitBatch(origin: BatchOrigin): Promise<Admission>;
+  /** Cancels all batches, also those still to come; resolves once nothing of them runs and their workers are back. */
+  stop(): Promise<void>;
+}
+
+/** One per container. The graders throw what `GradeBatch` throws. */
+export function createRunGrader(deps: RunGraderDeps): RunGrader {
+  const { pool } = deps;
   const noteBatch = createBatchNotes(pool);
-  return async (batch, hooks) => {
-    const entry = await enterRun(pool, defaultRunId);
-    const maxWorkers = entry.kind === "entered" ? entry.run.workers : 1;
-    const workers = leases.forBatch({ runId: defaultRunId, batchId: newId(), runWorkers: maxWorkers });
-    const gradeBatch = createBatchGrader({ workers, clock: pool.clock, newId, config: { maxWorkers } });
-    const counts = countResults();
-    const onSample = (index: number, result: SampleResult) => {
-      counts.add(result);
-      hooks.onSample?.(index, result);
-    };
-    const answer = await gradeBatch(batch, { ...hooks, onSample });
-    await noteBatch(defaultRunId, describeNote(answer, counts));
-    return answer;
-  };
-}
-
-function countResults() {
-  const verdicts: Partial<Record<VerdictKind, number>> = {};
-  let faults = 0;
+  const readTarget = rememberTarget(pool, pool.settings.slots);
+  const stopping = new AbortController();
+  const underWay = new Set<Promise<unknown>>();
   return {
-    verdicts: () => verdicts,
-    faults: () => faults,
-    add(result: SampleResult) {
-      if (result.kind === "fault") faults += 1;
-      if (result.kind !== "graded") return;
-      for (const { verdict } of result.cases) verdicts[verdict.kind] = (verdicts[verdict.kind] ?? 0) + 1;
+    async admitBatch({ runId, batchId }) {
+      const entry = await enterRun(pool, runId);
+      if (entry.kind !== "entered") return entry;
+      const attempt = deps.newId();
+      if (batchId !== null) await beginBatch(pool, batchId, attempt);
+      const gradeBatch: GradeBatch = (batch, hooks) => {
+        const signal = AbortSignal.any([hooks.signal, stopping.signal]);
+        const job: BatchJob = { run: entry.run, batchId, attempt, readTarget, noteBatch };
+        const grading = gradeForRun(deps, job, batch, { ...hooks, signal });
+        const settled = grading.catch(() => {}).finally(() => underWay.delete(settled));
+        underWay.add(settled);
+        return grading;
+      };
+      return { kind: "admitted", gradeBatch };
+    },
+    async stop() {
+      stopping.abort();
+      while (underWay.size > 0) await Promise.all(underWay);
     },
   };
 }
 
-function describeNote(answer: BatchAnswer, counts: ReturnType<typeof countResults>): BatchNote {
+interface BatchJob {
+  readonly run: RunRow;
+  readonly batchId: string | null;
+  readonly attempt: string;
+  readonly readTarget: () => Promise<number>;
+  readonly noteBatch: NoteBatch;
+}
+
+async function gradeForRun(
+  deps: RunGraderDeps,
+  job: BatchJob,
+  batch: Batch,
+  hooks: BatchHooks,
+): Promise<BatchAnswer> {
+  const { clock } = deps.pool;
+  const maxWorkers = job.run.workers;
+  const workers = watchWorkers(leaseFor(deps, job), {
+    clock,
+    findEnd: () => findEnd(deps, job),
+    asksAlways: job.batchId !== null,
+  });
+  const gradeBatch = createBatchGrader({ workers, clock, newId: deps.newId, config: { maxWorkers } });
+  const counts = countResults();
+  const onSample = (index: number, result: SampleResult) => {
+    counts.add(result);
+    hooks.onSample?.(index, result);
+  };
+  try {
+    const answer = await gradeBatch(batch, { ...hooks, onSample });
+    const { retries, workerSeconds } = answer.usage;
+    const sincePreviousMs = await note(deps, job, workers, { ...counts.read(), retries });
+    const workerSecondsSincePreviousBatch = sincePreviousMs === null ? null : sincePreviousMs / 1_000;
+    const costUsd = deps.costUsd(workerSeconds);
+    return { ...answer, usage: { ...answer.usage, costUsd, workerSecondsSincePreviousBatch } };
+  } catch (error) {
+    // What it cost was spent, with or without an answer.
+    const isSpent = workers.heldMs() > 0 && !isOfFinishedRun(error);
+    if (isSpent) await note(deps, job, workers, { ...counts.read(), retries: 0 }).catch(deps.report);
+    throw error;
+  } finally {
+    if (job.batchId !== null) await endBatch(deps.pool, job.batchId, job.attempt).catch(deps.report);
+  }
+}
+
+function isOfFinishedRun(error: unknown): boolean {
+  return error instanceof Fault && error.code === "run_finished";
+}
+
+/** The batch's own run is wanted for sure, also while the remembered target is older than the run. */
+function leaseFor({ leases }: RunGraderDeps, { run, batchId, attempt, readTarget }: BatchJob) {
+  return leases.forBatch({
+    runId: run.runId,
+    batchId: batchId ?? attempt,
+    runWorkers: run.workers,
+    targetWorkers: async () => Math.max(run.workers, await readTarget()),
+  });
+}
+
+async function findEnd({ pool, report }: RunGraderDeps, job: BatchJob): Promise<Fault | null> {
+  try {
+    if (job.batchId !== null && (await isCancelled(pool, job.batchId, job.attempt)))
+      return new Fault("cancelled", "The batch was cancelled.");
+    const run = await getRun(pool, job.run.runId);
+    return run?.finishedAtMs === undefined ? null : runFinished(job);
+  } catch (fault) {
+    report(fault); // a table that doesn't answer ends nothing
+    return null;
+  }
+}
+
+function runFinished({ run }: BatchJob): Fault {
+  const detail = `The run '${run.runId}' was finished before the batch was over. Nothing of the batch was counted.`;
+  return new Fault("run_finished", detail, { retryable: false });
+}
+
+type Counts = ReturnType<ReturnType<typeof countResults>["read"]> & { readonly retries: number };
+
+/**
+ * Adds the batch to its run; worker time since the run's batch before, or null when the table did not take it. A
+ * graded batch is graded: that its run's totals lack it is the smaller harm. Throws when the run was finished.
+ */
+async function note(
+  deps: RunGraderDeps,
+  job: BatchJob,
+  workers: WatchedWorkers,
+  counts: Counts,
+): Promise<number | null> {
+  try {
+    const cost = { workersCreated: workers.created(), busyMs: workers.heldMs() };
+    const noted = await job.noteBatch(job.run.runId, { ...counts, ...cost });
+    if (noted.kind === "noted") return noted.sincePreviousMs;
+    if (noted.kind === "run_not_found") return null; // its record's time was over in the middle of the batch
+  } catch (fault) {
+    if (!(fault instanceof Fault)) throw fault;
+    deps.report(fault);
+    return null;
+  }
+  throw runFinished(job);
+}
+
+function countResults() {
+  const verdicts: Partial<Record<VerdictKind, number>> = {};
+  let samples = 0;
+  let faults = 0;
   return {
-    samples: answer.rewards.length,
-    verdicts: counts.verdicts(),
-    faults: counts.faults(),
-    retries: answer.usage.retries,
-    workersCreated: answer.usage.workersCreated,
-    busyMs: answer.usage.workerSeconds * 1000,
+    read: () => ({ samples, verdicts, faults }),
+    add(result: SampleResult) {
+      samples += 1;
+      if (result.kind === "fault") faults += 1;
+      if (result.kind !== "graded") return;
+      for (const { verdict } of result.cases) verdicts[verdict.kind] = (verdicts[verdict.kind] ?? 0) + 1;
+    },
   };
 }
