@@ -70,6 +70,14 @@ interface Shared {
   failures: number;
   lastFault: Fault | null;
   createNotBeforeMs: number;
+  /** The read of the pool that is under way: all who wait in this container look at the same one. */
+  reading: Promise<SharedView> | null;
+}
+
+interface SharedView {
+  readonly view: PoolView;
+  /** Free and expired workers that one of this container has gone for: the others would come too late. */
+  readonly tried: Set<number>;
 }
 
 /** One per container: it remembers which slots were used last. */
@@ -85,6 +93,7 @@ export function createLeaseSource(
     failures: 0,
     lastFault: null,
     createNotBeforeMs: 0,
+    reading: null,
   };
   return {
     forBatch: (demand) => ({ acquire: (options) => acquire(shared, newSearch(shared, demand, options)) }),
@@ -157,20 +166,33 @@ async function trySameSlot(shared: Shared, search: Search): Promise<Found | null
 /** One look at the pool, and what it allows. */
 async function look(shared: Shared, search: Search): Promise<Found | null> {
   const { ctx } = shared;
-  const view = await readPool(ctx);
+  const { view, tried } = await readShared(shared);
+  const isUntried = ({ slot }: WorkerRow) => !tried.has(slot);
   if (search.fault?.code === "store_unavailable") search.fault = null; // it answers again
   if (heldBy(view, search.holder.runTag) >= (search.demand.runWorkers ?? Number.POSITIVE_INFINITY))
     return null;
   const nowMs = ctx.clock.nowMs();
-  for (const row of drawSome(fitWorkers(ctx, view, nowMs), 3, ctx.random)) {
+  for (const row of drawSome(fitWorkers(ctx, view, nowMs).filter(isUntried), 3, ctx.random)) {
+    if (tried.has(row.slot)) continue;
+    tried.add(row.slot);
     const free = found(await acquireSlot(ctx, row.slot, search.holder), "free");
     if (free !== null) return free;
   }
-  for (const row of drawSome(expiredWorkers(ctx, view, nowMs), 1, ctx.random)) {
+  for (const row of drawSome(expiredWorkers(ctx, view, nowMs).filter(isUntried), 1, ctx.random)) {
+    tried.add(row.slot);
     const orphan = found(await takeOverSlot(ctx, row, search.holder), "taken_over");
     if (orphan !== null) return orphan;
   }
   return create(shared, search, view);
+}
+
+function readShared(shared: Shared): Promise<SharedView> {
+  shared.reading ??= readPool(shared.ctx)
+    .then((view) => ({ view, tried: new Set<number>() }))
+    .finally(() => {
+      shared.reading = null;
+    });
+  return shared.reading;
 }
 
 function heldBy(view: PoolView, runTag: string): number {

@@ -1,11 +1,17 @@
 /** Far more callers than workers, over HTTP, for a while. */
 import { readdirSync, readlinkSync } from "node:fs";
+import { setTimeout } from "node:timers/promises";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { type LocalStack, startLocalStack } from "../../functions/local/stack.ts";
 
 const callers = 200;
 const workers = 4;
 const lastsMs = Number(process.env.CALLERS_MS ?? 10_000);
+
+setFlagsFromString("--expose_gc");
+const collectGarbage = runInNewContext("gc") as () => void;
 
 let stack: LocalStack;
 
@@ -41,7 +47,11 @@ async function callOnce(): Promise<Outcome> {
     body: batch,
   });
   const text = await answer.text();
-  if (answer.status === 200 && JSON.parse(text).rewards[0] === 1) return "answer";
+  const { rewards, faults } = JSON.parse(text);
+  if (answer.status === 200 && rewards[0] === 1) return "answer";
+  // The batch had a worker in the very last moment.
+  if (answer.status === 200 && rewards[0] === null && faults[0].code === "deadline_exceeded")
+    return "answer that came too late";
   if (answer.status === 503 && Number(answer.headers.get("retry-after")) > 0) return "503 with Retry-After";
   return `${answer.status}: ${text}`;
 }
@@ -65,21 +75,20 @@ it("gets nothing but answers and 503 with Retry-After, in flat memory and socket
       outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
     }
   };
+  const calling = Promise.all(Array.from({ length: callers }, call));
   const looks: { heapMib: number; sockets: number }[] = [];
-  const look = setInterval(() => {
+  for (const part of [0.3, 0.6, 0.9]) {
+    await setTimeout(Math.max(0, endsAtMs - (1 - part) * lastsMs - performance.now()));
+    collectGarbage();
     looks.push({ heapMib: process.memoryUsage().heapUsed / 1_048_576, sockets: countSockets() });
-  }, 100);
-  await Promise.all(Array.from({ length: callers }, call));
-  clearInterval(look);
-  const third = Math.floor(looks.length / 3);
-  const [second, last] = [looks.slice(third, 2 * third), looks.slice(2 * third)];
-  const lowestHeap = [second, last].map((part) => Math.min(...part.map(({ heapMib }) => heapMib)));
-  const mostSockets = [second, last].map((part) => Math.max(...part.map(({ sockets }) => sockets)));
-  console.log(JSON.stringify({ outcomes: Object.fromEntries(outcomes), lowestHeap, mostSockets }));
-  expect([...outcomes.keys()].filter((outcome) => outcome !== "answer")).toEqual(
-    outcomes.has("503 with Retry-After") ? ["503 with Retry-After"] : [],
-  );
+  }
+  await calling;
+  console.log(JSON.stringify({ outcomes: Object.fromEntries(outcomes), looks }));
+  const right: readonly Outcome[] = ["answer", "answer that came too late", "503 with Retry-After"];
+  expect([...outcomes.keys()].filter((outcome) => !right.includes(outcome))).toEqual([]);
   expect(outcomes.get("answer")).toBeGreaterThan(callers / 2);
-  expect(lowestHeap[1]).toBeLessThan((lowestHeap[0] ?? 0) + 30);
-  expect(mostSockets[1]).toBeLessThanOrEqual((mostSockets[0] ?? 0) + 10);
+  const [first, last] = [looks[0], looks.at(-1)];
+  expect(last?.heapMib).toBeLessThan((first?.heapMib ?? 0) + 15);
+  // Both ends of a connection are here: one each for the callers, up to fifty for the table, some for the workers.
+  for (const { sockets } of looks) expect(sockets).toBeLessThan(2 * (callers + 50 + 50));
 }, 120_000);
