@@ -62,8 +62,13 @@ export interface Service {
   readonly leases: LeaseSource;
   readonly pool: PoolContext & SweepContext;
   readonly table: CountedTable;
-  /** Cancels all batches; resolves once nothing of them runs and their workers are back in the pool. */
-  stopBatches(): Promise<void>;
+  /**
+   * Cancels all batches and creates nothing more, for a process that must end; resolves once nothing of the batches runs
+   * and their workers are back in the pool.
+   */
+  stop(): Promise<void>;
+  /** Aborted by `stop`. */
+  readonly stopping: AbortSignal;
 }
 
 /** Throws a `misconfigured` fault, or a RangeError, when the settings can't work together. */
@@ -92,10 +97,11 @@ export function wireService(settings: ServiceSettings, deps: ServiceDeps): Servi
   };
   const leases = createLeaseSource(pool, deps.reportPool);
   const grader = createRunGrader({ leases, pool, newId: randomUUID, costUsd, report: reportFault });
+  const stopping = new AbortController();
   const app = createApp({
     apiKeyHashes: settings.apiKeys.map(hashApiKey),
     admitBatch: grader.admitBatch,
-    runs: createRunService(pool, reportFault),
+    runs: createRunService(pool, { report: reportFault, signal: stopping.signal }),
     cancelBatch: (batchId) => cancelBatch({ ...pool, stopper: workers }, batchId),
     probeReadiness: () => probePool(pool, sandboxes),
     config: {
@@ -106,5 +112,9 @@ export function wireService(settings: ServiceSettings, deps: ServiceDeps): Servi
     nowMs: clock.nowMs,
     log: deps.log,
   });
-  return { app, leases, pool, table, stopBatches: grader.stop };
+  const stop = () => {
+    stopping.abort();
+    return grader.stop();
+  };
+  return { app, leases, pool, table, stop, stopping: stopping.signal };
 }

@@ -48,10 +48,10 @@ export const RunRegistration = z
   .strictObject({
     run_id: RunId,
     expires_at: Time,
-    workers_ready: z.number().int().nullable().openapi({
-      description: "Workers that are free for it or at work for it. Null when they could not be counted.",
-      example: 2,
-    }),
+    workers_ready: z
+      .number()
+      .int()
+      .openapi({ description: "Workers that are there by now, as many as it wants at most.", example: 2 }),
   })
   .openapi("RunRegistration");
 

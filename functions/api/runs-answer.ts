@@ -1,7 +1,7 @@
 /** Runs, as the JSON of the interface. */
 
 import { type RunRow, runExpiresAtMs, runState } from "../pool/runs/run-row.ts";
-import type { RunOpening } from "../pool/runs/run-service.ts";
+import type { RunStart } from "../pool/sweep/start-run.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -11,8 +11,8 @@ export interface EncodingOptions {
   readonly costUsd: (workerSeconds: number) => number;
 }
 
-export function encodeRegistration(opening: Extract<RunOpening, { kind: "registered" }>): Json {
-  return { ...encodeHeartbeat(opening.run), workers_ready: opening.workersReady };
+export function encodeRegistration(start: Extract<RunStart, { kind: "started" }>): Json {
+  return { ...encodeHeartbeat(start.run), workers_ready: start.workersReady };
 }
 
 export function encodeHeartbeat(run: RunRow): Json {

@@ -34,9 +34,9 @@ export function createRunHandlers(deps: RunsRouteDeps) {
     async register(c: Context): Promise<Response> {
       const runId = c.req.param("id") ?? "";
       const { value } = await readJsonBody(c.req.raw);
-      const opening = await runs.open(runId, readWish(deps, runId, value));
-      if (opening.kind === "run_finished") throw runFinished(runId);
-      return c.json(encodeRegistration(opening), opening.isNew ? 201 : 200);
+      const start = await runs.start(runId, readWish(deps, runId, value));
+      if (start.kind === "run_finished") throw runFinished(runId);
+      return c.json(encodeRegistration(start), start.isNew ? 201 : 200);
     },
     async beat(c: Context): Promise<Response> {
       const runId = knownForm(c.req.param("id") ?? "");

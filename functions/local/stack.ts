@@ -103,7 +103,7 @@ async function startParts(
   await warmUp(service);
   if (options.cron ?? true) closers.push(sweepEveryMinute(service));
   const server = await serveOnLoopback(addSweepRoute(service, apiKey), options.port);
-  closers.push(server.close, service.stopBatches);
+  closers.push(server.close, service.stop);
   return {
     url: server.url,
     apiKey,

@@ -45,6 +45,11 @@ export interface LeaseDemand {
   readonly runWorkers?: number;
   /** Workers that the pool should have at most, asked before a creation; all slots without it. */
   readonly targetWorkers?: number | (() => Promise<number>);
+  /**
+   * Whether nobody wants the batch any more (its run was finished), asked before each look: `acquire` then throws a
+   * `cancelled` fault. Its workers were taken from it, and it must not take others.
+   */
+  readonly isOver?: () => Promise<boolean>;
 }
 
 type AcquireOptions = Parameters<WorkerSource["acquire"]>[0];
@@ -166,6 +171,9 @@ async function trySameSlot(shared: Shared, search: Search): Promise<Found | null
 /** One look at the pool, and what it allows. */
 async function look(shared: Shared, search: Search): Promise<Found | null> {
   const { ctx } = shared;
+  if (await search.demand.isOver?.()) {
+    throw new Fault("cancelled", "the batch's run was finished", { retryable: false });
+  }
   const { view, tried } = await readShared(shared);
   const isUntried = ({ slot }: WorkerRow) => !tried.has(slot);
   if (search.fault?.code === "store_unavailable") search.fault = null; // it answers again

@@ -7,10 +7,11 @@ import type { VerdictKind } from "../grading/verdict.ts";
 import { beginBatch, endBatch, isCancelled } from "../pool/batches/batch-record.ts";
 import type { LeaseSource } from "../pool/lease-source.ts";
 import { enterRun } from "../pool/runs/enter.ts";
+import { keepRunAlive } from "../pool/runs/keep-alive.ts";
 import { createBatchNotes, type NoteBatch } from "../pool/runs/note-batch.ts";
 import { getRun, type RunRefusal } from "../pool/runs/read.ts";
 import type { RunRow } from "../pool/runs/run-row.ts";
-import { rememberTarget } from "../pool/runs/target.ts";
+import { rememberRuns } from "../pool/runs/target.ts";
 import type { SlotContext } from "../pool/slots/write.ts";
 import type { Batch, BatchAnswer, BatchHooks, GradeBatch, SampleResult } from "./batch.ts";
 import { createBatchGrader } from "./batch-grader.ts";
@@ -48,7 +49,7 @@ export interface RunGrader {
 export function createRunGrader(deps: RunGraderDeps): RunGrader {
   const { pool } = deps;
   const noteBatch = createBatchNotes(pool);
-  const readTarget = rememberTarget(pool, pool.settings.slots);
+  const { targetWorkers: readTarget } = rememberRuns(pool, pool.settings.slots);
   const stopping = new AbortController();
   const underWay = new Set<Promise<unknown>>();
   return {
@@ -101,6 +102,8 @@ async function gradeForRun(
     counts.add(result);
     hooks.onSample?.(index, result);
   };
+  const over = new AbortController();
+  void keepRunAlive(deps.pool, job.run.runId, over.signal, deps.report);
   try {
     const answer = await gradeBatch(batch, { ...hooks, onSample });
     const { retries, workerSeconds } = answer.usage;
@@ -114,6 +117,7 @@ async function gradeForRun(
     if (isSpent) await note(deps, job, workers, { ...counts.read(), retries: 0 }).catch(deps.report);
     throw error;
   } finally {
+    over.abort();
     if (job.batchId !== null) await endBatch(deps.pool, job.batchId, job.attempt).catch(deps.report);
   }
 }
@@ -122,13 +126,18 @@ function isOfFinishedRun(error: unknown): boolean {
   return error instanceof Fault && error.code === "run_finished";
 }
 
-/** The batch's own run is wanted for sure, also while the remembered target is older than the run. */
-function leaseFor({ leases }: RunGraderDeps, { run, batchId, attempt, readTarget }: BatchJob) {
-  return leases.forBatch({
+/**
+ * Where a batch's workers come from. A worker is created for it only while somebody wants it; its own run counts for
+ * sure then, also while the remembered target is older than the run.
+ */
+function leaseFor(deps: RunGraderDeps, job: BatchJob) {
+  const { run, batchId, attempt, readTarget } = job;
+  return deps.leases.forBatch({
     runId: run.runId,
     batchId: batchId ?? attempt,
     runWorkers: run.workers,
-    targetWorkers: async () => Math.max(run.workers, await readTarget()),
+    targetWorkers: async () =>
+      (await findEnd(deps, job)) === null ? Math.max(run.workers, await readTarget()) : 0,
   });
 }
 

@@ -44,7 +44,7 @@ export function createRunsWorld(options: SweepWorldOptions = {}) {
     const app = createApp({
       apiKeyHashes: [hashApiKey(apiKey), hashApiKey("another-key")],
       admitBatch: grader.admitBatch,
-      runs: createRunService(ctx, report),
+      runs: createRunService(ctx, { report, signal: new AbortController().signal }),
       cancelBatch: (batchId) => cancelBatch({ ...ctx, stopper: hands.stopper }, batchId),
       probeReadiness: async () => ({ isReady: true, checks: {} }),
       config: { maxMemoryMib: 384, slots: pool.settings.slots, costUsd },

@@ -57,7 +57,7 @@ export function createTestApp(options: TestAppOptions = {}): TestApp {
 
 /** For tests that are not about runs. */
 export const noRuns: RunService = {
-  open: () => Promise.reject(new Error("not called")),
+  start: () => Promise.reject(new Error("not called")),
   beat: async () => ({ kind: "run_not_found" }),
   list: async () => [],
   read: async () => null,

@@ -6,7 +6,7 @@ import { createBatchNotes } from "../../functions/pool/runs/note-batch.ts";
 import { getRun } from "../../functions/pool/runs/read.ts";
 import { type RunRow, targetWorkers } from "../../functions/pool/runs/run-row.ts";
 import { runProblems } from "../../functions/pool/runs/run-wish.ts";
-import { rememberTarget } from "../../functions/pool/runs/target.ts";
+import { rememberRuns } from "../../functions/pool/runs/target.ts";
 import type { SlotRow } from "../../functions/pool/slot-row.ts";
 import { finishRun } from "../../functions/pool/sweep/finish-run.ts";
 import { splitIdleTime } from "../../functions/pool/sweep/idle-time.ts";
@@ -79,7 +79,7 @@ describe("the target", () => {
       reads += 1;
       return isDown ? Promise.reject(new Error("down")) : world.table.query(...args);
     };
-    const target = rememberTarget(world.context({ table: { ...world.table, query } }), 20);
+    const { targetWorkers: target } = rememberRuns(world.context({ table: { ...world.table, query } }), 20);
     await world.register("run", 5);
     expect(await target()).toBe(5);
     await world.register("other", 5);

@@ -55,6 +55,19 @@ describe("the only run", () => {
     expect(world.states().filter((state) => state !== "empty")).toEqual([]);
   });
 
+  it("has its batches take no other worker", async () => {
+    const world = newWorld({ latencyMs: 20 });
+    await world.register("run", 1);
+    await world.register("other", 1);
+    await world.sweep();
+    await finish(world);
+    await expect(world.clock.run(world.lease())).rejects.toMatchObject({
+      code: "cancelled",
+      retryable: false,
+    });
+    expect(world.states().filter((state) => state !== "empty")).toEqual(["ready"]);
+  });
+
   it("stops programs that run for it within two seconds", async () => {
     const world = newWorld({ latencyMs: 30 });
     await world.register("run", 1);
@@ -71,6 +84,15 @@ describe("the only run", () => {
     await finish(world);
     expect(killedAtMs - beganAtMs).toBeLessThan(2_000);
     expect(world.cloud.killed).toEqual([lease.workerId]);
+  });
+
+  it("leaves no worker of an older version either", async () => {
+    const world = newWorld();
+    await world.register("run", 2);
+    await world.sweep({ settings: { ...world.settings, supervisorVersion: "v0" } });
+    expect(world.cloud.alive.size).toBe(2);
+    expect(await finish(world)).toMatchObject({ remainingSandboxes: [] });
+    expect(world.cloud.alive.size).toBe(0);
   });
 
   it("says the same when it is finished again", async () => {

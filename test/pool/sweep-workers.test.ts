@@ -2,7 +2,10 @@
 import { afterEach, describe, expect, it } from "vitest";
 import type { Table } from "../../functions/pool/ports.ts";
 import { beatRun } from "../../functions/pool/runs/heartbeat.ts";
+import { keepRunAlive } from "../../functions/pool/runs/keep-alive.ts";
+import { listRuns } from "../../functions/pool/runs/read.ts";
 import { acquireSlot } from "../../functions/pool/slots/acquire.ts";
+import { startRun } from "../../functions/pool/sweep/start-run.ts";
 import { sweepPool } from "../../functions/pool/sweep/sweep.ts";
 import { addWorker, createSweepWorld, type SweepWorld, type SweepWorldOptions } from "./sweep-world.ts";
 import { anna, present } from "./test-pool.ts";
@@ -96,6 +99,77 @@ describe("creation", () => {
     await world.sweepFor(2, beat);
     expect(world.states()).toContain("ready");
     expect(servingIds(world)).toEqual([...world.cloud.alive.keys()]);
+  });
+});
+
+describe("starting a run", () => {
+  it("makes one run and its workers, no more, of sixteen ranks that say so at once", async () => {
+    const world = newWorld({ latencyMs: 40, createMs: 1_500 });
+    const wish = { name: "run", workers: 5, metadata: {} };
+    const ranks = Array.from({ length: 16 }, () => startRun(world.context(), "run", wish));
+    const answers = await world.clock.run(Promise.all(ranks));
+    expect(answers.filter((answer) => answer.kind === "started" && answer.isNew)).toHaveLength(1);
+    for (const answer of answers)
+      expect(answer).toMatchObject({ kind: "started", workersReady: 5, faults: [] });
+    expect(await world.clock.run(listRuns(world.context()))).toMatchObject([{ runId: "run", workers: 5 }]);
+    expect(world.cloud.mostAlive()).toBe(5);
+  });
+
+  it("answers after 20 s with the workers there are, and the sweep creates the rest", async () => {
+    const world = newWorld({ createMs: 1_500 });
+    const wish = { name: "run", workers: 20, metadata: {} };
+    const beganAtMs = world.clock.nowMs();
+    const answer = await world.clock.run(startRun(world.context(), "run", wish));
+    expect(world.clock.nowMs() - beganAtMs).toBeLessThanOrEqual(20_000);
+    if (answer.kind !== "started") throw new Error("not started");
+    expect(answer.workersReady).toBeGreaterThan(8);
+    expect(answer.workersReady).toBeLessThan(20);
+    expect((await world.sweep()).did.created).toBe(20 - answer.workersReady);
+  });
+
+  it("says what kept workers from coming", async () => {
+    const world = newWorld();
+    world.cloud.script.push("misconfigured");
+    const wish = { name: "run", workers: 2, metadata: {} };
+    expect(await world.clock.run(startRun(world.context(), "run", wish))).toMatchObject({
+      workersReady: 0,
+      faults: [{ code: "misconfigured" }],
+    });
+  });
+});
+
+describe("a batch that outlives its run", () => {
+  it("keeps it alive for as long as it lasts", async () => {
+    const world = newWorld();
+    await world.register("run", 2);
+    const over = new AbortController();
+    const kept = keepRunAlive(world.context(), "run", over.signal, (fault) => {
+      throw fault;
+    });
+    await world.sweepFor(14);
+    expect(servingIds(world)).toHaveLength(2);
+    over.abort();
+    await world.clock.run(kept);
+    await world.sweepFor(7);
+    expect(servingIds(world)).toEqual([]);
+  });
+});
+
+describe("a pass that is told to stop", () => {
+  it("ends at once, and a later one goes on", async () => {
+    const world = newWorld({ createMs: 1_500 });
+    await world.register("run", 10);
+    const stop = new AbortController();
+    const options = { deadlineAtMs: world.clock.nowMs() + 50_000, signal: stop.signal };
+    const pass = sweepPool(world.context(), options);
+    await world.clock.pass(3_000);
+    stop.abort();
+    const report = await world.clock.run(pass);
+    expect(report.wallMs).toBe(3_000);
+    expect(report.did.created).toBeLessThan(4);
+    await world.clock.pass(2_000);
+    await world.sweep();
+    expect(servingIds(world)).toHaveLength(10);
   });
 });
 

@@ -2,7 +2,7 @@
 import { createLeaseSource, type LeaseDemand } from "../../functions/pool/lease-source.ts";
 import type { ListedSandbox, Sandboxes, Table, WorkerFactory } from "../../functions/pool/ports.ts";
 import { registerRun } from "../../functions/pool/runs/register.ts";
-import { rememberTarget } from "../../functions/pool/runs/target.ts";
+import { rememberRuns } from "../../functions/pool/runs/target.ts";
 import type { PoolSettings } from "../../functions/pool/settings.ts";
 import { readSlotRow, type SlotRow, shortTag } from "../../functions/pool/slot-row.ts";
 import { claimSlot } from "../../functions/pool/slots/claim.ts";
@@ -114,8 +114,15 @@ export function createSweepWorld(options: SweepWorldOptions = {}): SweepWorld {
 
 async function leaseFrom(world: SweepWorld, demand: Partial<LeaseDemand>, overrides: Partial<SweepContext>) {
   const ctx = world.context(overrides);
-  const targetWorkers = rememberTarget(ctx, ctx.settings.slots);
-  const batch = createLeaseSource(ctx).forBatch({ runId: "run", batchId: "b", targetWorkers, ...demand });
+  const runs = rememberRuns(ctx, ctx.settings.slots);
+  const runId = demand.runId ?? "run";
+  const batch = createLeaseSource(ctx).forBatch({
+    batchId: "b",
+    targetWorkers: runs.targetWorkers,
+    isOver: () => runs.isFinished(runId),
+    ...demand,
+    runId,
+  });
   const signal = new AbortController().signal;
   return present(await batch.acquire({ deadlineAtMs: world.clock.nowMs() + 60_000, signal }));
 }

@@ -44,7 +44,7 @@ describe("a pool with 150 sandboxes", () => {
     expect(world.cloud.alive.size).toBe(150);
     const before = world.slots();
     // No time to create: what is left is what was there.
-    const deadlineAtMs = world.clock.nowMs() + 9_000;
+    const deadlineAtMs = world.clock.nowMs() + 5_000;
     const passes = [1, 2].map(() => sweepPool(world.context(), { deadlineAtMs }));
     const reports = await world.clock.run(Promise.all(passes));
     expect(world.cloud.alive.size).toBe(110);
@@ -141,7 +141,7 @@ describe("a provider whose list can't be trusted", () => {
         return listed;
       },
     };
-    const deadlineAtMs = world.clock.nowMs() + 34_000;
+    const deadlineAtMs = world.clock.nowMs() + 30_000;
     const pass = sweepPool(world.context({ sandboxes, table }), { deadlineAtMs });
     const [report, ...leases] = await world.clock.run(Promise.all([pass, world.lease(), world.lease()]));
     return { report, held: leases.map(({ workerId }) => workerId).toSorted(), killed: world.cloud.killed };

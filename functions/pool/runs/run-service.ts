@@ -1,36 +1,17 @@
-/**
- * Runs, as their trainers speak of them: registered, kept alive, looked at, finished.
- *
- * Registering creates workers as long as its caller waits; the sweep creates the rest. All ranks of a job register at
- * once: within a container one of them creates at a time, and the others wait for that and find nothing missing.
- */
-import type { CreationContext } from "../creation.ts";
-import { readPool } from "../pool-view.ts";
-import { shortTag } from "../slot-row.ts";
-import { createUpToTarget } from "../sweep/creations.ts";
+/** Runs, as their trainers speak of them: registered, kept alive, looked at, finished. */
 import { finishRun, type RunFinish } from "../sweep/finish-run.ts";
-import { newSweepLog, type SweepFault } from "../sweep/report.ts";
+import type { SweepFault } from "../sweep/report.ts";
+import { type RunStart, startRun } from "../sweep/start-run.ts";
 import type { SweepContext } from "../sweep/sweep.ts";
 import { beatRun, type Heartbeat } from "./heartbeat.ts";
 import { getRun, listRuns } from "./read.ts";
-import { registerRun } from "./register.ts";
 import type { RunRow } from "./run-row.ts";
 import type { RunWish } from "./run-wish.ts";
 
-export type RunOpening =
-  | {
-      readonly kind: "registered";
-      readonly run: RunRow;
-      readonly isNew: boolean;
-      /** Workers that are free for the run or at work for it; null when the pool could not be read. */
-      readonly workersReady: number | null;
-    }
-  | { readonly kind: "run_finished" };
-
 /** All throw the table's faults. */
 export interface RunService {
-  /** Registers a run, or says the same again, and creates what fits into `createWithinMs`. */
-  open(runId: string, wish: RunWish): Promise<RunOpening>;
+  /** Registers a run, or says the same again, and creates its workers for up to 20 s; the sweep creates the rest. */
+  start(runId: string, wish: RunWish): Promise<RunStart>;
   beat(runId: string): Promise<Heartbeat>;
   list(): Promise<RunRow[]>;
   read(runId: string): Promise<RunRow | null>;
@@ -38,72 +19,30 @@ export interface RunService {
   finish(runId: string): Promise<RunFinish>;
 }
 
-/** How long a registration creates. */
-export const createWithinMs = 20_000;
+export interface RunServiceOptions {
+  /** Told what went wrong where the answer only comes late or says less. */
+  readonly report: (fault: unknown) => void;
+  /** Aborted when the process must end: nothing more is created. */
+  readonly signal: AbortSignal;
+}
 
-export type ReportFault = (fault: unknown) => void;
-
-/** One per container. */
-export function createRunService(ctx: SweepContext, report: ReportFault): RunService {
-  const create = createOneAtATime(ctx, report);
+export function createRunService(ctx: SweepContext, { report, signal }: RunServiceOptions): RunService {
+  const reportAll = (faults: readonly SweepFault[]) => {
+    for (const fault of faults) report(fault);
+  };
   return {
-    async open(runId, wish) {
-      const registration = await registerRun(ctx, runId, wish);
-      if (registration.kind === "run_finished") return registration;
-      await create(ctx.clock.nowMs() + createWithinMs);
-      return { ...registration, workersReady: await countReady(ctx, registration.run, report) };
+    async start(runId, wish) {
+      const start = await startRun(ctx, runId, wish, { signal });
+      if (start.kind === "started") reportAll(start.faults);
+      return start;
     },
     beat: (runId) => beatRun(ctx, runId),
     list: () => listRuns(ctx),
     read: (runId) => getRun(ctx, runId),
     async finish(runId) {
       const finish = await finishRun(ctx, runId);
-      if (finish.kind === "finished") reportAll(finish.faults, report);
+      if (finish.kind === "finished") reportAll(finish.faults);
       return finish;
     },
   };
-}
-
-function createOneAtATime(
-  ctx: CreationContext,
-  report: ReportFault,
-): (deadlineAtMs: number) => Promise<void> {
-  let underWay: Promise<void> | null = null;
-  const pass = async (deadlineAtMs: number) => {
-    const log = newSweepLog();
-    await createUpToTarget(ctx, log, deadlineAtMs);
-    reportAll(log.faults, report);
-  };
-  return async (deadlineAtMs) => {
-    const done = new AbortController();
-    const timeIsUp = ctx.clock.sleep(deadlineAtMs - ctx.clock.nowMs(), done.signal);
-    while (underWay !== null && ctx.clock.nowMs() < deadlineAtMs) await Promise.race([underWay, timeIsUp]);
-    done.abort();
-    if (underWay !== null) return;
-    underWay = pass(deadlineAtMs).finally(() => {
-      underWay = null;
-    });
-    await underWay;
-  };
-}
-
-/** A registration is done whether or not the pool can be counted. */
-async function countReady(ctx: SweepContext, run: RunRow, report: ReportFault): Promise<number | null> {
-  const runTag = shortTag(run.runId);
-  try {
-    const { slots } = await readPool(ctx);
-    const serves = slots.filter(
-      (row) =>
-        row.supervisorVersion === ctx.settings.supervisorVersion &&
-        (row.state === "ready" || (row.state === "leased" && row.heldForRun === runTag)),
-    );
-    return Math.min(run.workers, serves.length);
-  } catch (fault) {
-    report(fault);
-    return null;
-  }
-}
-
-function reportAll(faults: readonly SweepFault[], report: ReportFault): void {
-  for (const fault of faults) report(fault);
 }

@@ -14,14 +14,19 @@ import { neediestRun, shortfall } from "./demand.ts";
 import { noteFault, type SweepLog } from "./report.ts";
 
 /** A creation seldom takes longer; none is started with less time left. */
-const creationTakesMs = 10_000;
+const creationTakesMs = 6_000;
 /** Failures in a row after which this pass gives up. */
 const mostFailures = 3;
+
+export interface CreationOptions {
+  readonly deadlineAtMs: number;
+  readonly signal?: AbortSignal;
+}
 
 interface Creating {
   readonly ctx: CreationContext;
   readonly log: SweepLog;
-  readonly deadlineAtMs: number;
+  readonly options: CreationOptions;
   /** By slot, so that a claim which isn't to be seen yet is counted. */
   readonly underWay: Map<number, Promise<void>>;
   failures: number;
@@ -32,11 +37,11 @@ interface Creating {
 export async function createUpToTarget(
   ctx: CreationContext,
   log: SweepLog,
-  deadlineAtMs: number,
+  options: CreationOptions,
 ): Promise<number> {
   const before = log.did.created;
-  const state: Creating = { ctx, log, deadlineAtMs, underWay: new Map(), failures: 0, isHopeless: false };
-  const { clock, settings, random } = ctx;
+  const state: Creating = { ctx, log, options, underWay: new Map(), failures: 0, isHopeless: false };
+  const { settings, random } = ctx;
   try {
     while (!isOver(state)) {
       const next = await findNext(state);
@@ -44,24 +49,28 @@ export async function createUpToTarget(
       if (next.waitMs === 0) start(state, next.slot, next.runTag);
       const backMs = state.failures > 0 ? backoffMs(state.failures, random()) : 0;
       const paceMs = Math.round(settings.createIntervalMs * (1 + random() / 4));
-      await sleepAtMost(state, Math.max(next.waitMs, paceMs) + backMs);
+      await sleepAtMost(state, (next.waitMs > 0 ? next.waitMs : paceMs) + backMs);
     }
   } catch (error) {
     noteFault(log, "create", error);
   }
   const done = new AbortController();
-  const timeIsUp = clock.sleep(Math.max(0, deadlineAtMs - clock.nowMs()), done.signal);
+  const timeIsUp = sleepAtMost(state, Number.POSITIVE_INFINITY, done.signal);
   await Promise.race([Promise.all(state.underWay.values()), timeIsUp]);
   done.abort();
   return log.did.created - before;
 }
 
-function isOver({ ctx, deadlineAtMs, isHopeless }: Creating): boolean {
-  return isHopeless || ctx.clock.nowMs() + creationTakesMs > deadlineAtMs;
+function isOver({ ctx, options, isHopeless }: Creating): boolean {
+  const isTooLate = ctx.clock.nowMs() + creationTakesMs > options.deadlineAtMs;
+  return isHopeless || isTooLate || options.signal?.aborted === true;
 }
 
-async function sleepAtMost({ ctx, deadlineAtMs }: Creating, ms: number): Promise<void> {
-  await ctx.clock.sleep(Math.max(1, Math.min(ms, deadlineAtMs - ctx.clock.nowMs())));
+/** Sleeps, but not beyond the deadline, nor after either signal. */
+function sleepAtMost({ ctx, options }: Creating, ms: number, done?: AbortSignal): Promise<void> {
+  const signals = [options.signal, done].filter((signal) => signal !== undefined);
+  const untilDeadlineMs = options.deadlineAtMs - ctx.clock.nowMs();
+  return ctx.clock.sleep(Math.max(1, Math.min(ms, untilDeadlineMs)), AbortSignal.any(signals));
 }
 
 /** Where and for whom the next worker is created, and how long the pace says to wait; null when none is missing. */

@@ -61,6 +61,11 @@ function servingSlots(demand: Demand): SlotRow[] {
   );
 }
 
+/** Workers that are there, free or held. */
+export function readyWorkers(demand: Demand): SlotRow[] {
+  return servingSlots(demand).filter((row) => row.state !== "creating");
+}
+
 export function targetOf({ runs, settings, nowMs }: Demand): number {
   return targetWorkers(runs, settings.slots, nowMs);
 }
@@ -104,7 +109,7 @@ export function neediestRun(demand: Demand): string | null {
  * longest idle. All passes agree on it, so two at once don't take out twice as many.
  */
 export function surplusWorkers(demand: Demand): SlotRow[] {
-  const serving = servingSlots(demand).filter((row) => row.state !== "creating");
+  const serving = readyWorkers(demand);
   const above = serving.length - targetOf(demand);
   if (above <= 0) return [];
   const live = liveTags(demand);

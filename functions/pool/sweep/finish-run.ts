@@ -11,10 +11,10 @@ import { markFinished } from "../runs/finish.ts";
 import { getRun } from "../runs/read.ts";
 import type { RunRow } from "../runs/run-row.ts";
 import { carryOut } from "./carry-out.ts";
-import { type Demand, endedLeases, isExpired, surplusWorkers, unwantedCreations } from "./demand.ts";
+import type { Demand } from "./demand.ts";
 import { shareIdleTime } from "./idle-time.ts";
 import { isKnown } from "./known.ts";
-import { type Listing, planSweep } from "./plan.ts";
+import { type Listing, planSweep, type SweepPlan } from "./plan.ts";
 import { attempt, newSweepLog, type SweepFault, type SweepLog } from "./report.ts";
 import { listSandboxes, readDemand, type SweepContext } from "./sweep.ts";
 
@@ -69,8 +69,8 @@ async function clearAway(ctx: SweepContext, log: SweepLog, deadlineAtMs: number)
     const listing = await listSandboxes(ctx, log);
     const demand = await attempt(log, "read", () => readDemand(ctx));
     if (listing !== null && demand !== undefined) {
-      remaining = remainingOf(demand, listing);
       const plan = planSweep(demand, listing);
+      remaining = remainingOf(demand, plan, listing);
       const isClear = remaining.length === 0 && plan.ended.length === 0 && plan.abandoned.length === 0;
       const mayLand =
         ctx.clock.nowMs() < notBeforeMs && demand.slots.some(({ state }) => state === "draining");
@@ -78,26 +78,29 @@ async function clearAway(ctx: SweepContext, log: SweepLog, deadlineAtMs: number)
       if (plan.abandoned.length > 0) notBeforeMs = Math.min(deadlineAtMs, ctx.clock.nowMs() + landingMs);
       if (!isOver()) await carryOut(ctx, log, plan, isOver);
     }
-    if (isOver()) return remaining ?? Promise.reject(listFailed(log));
+    if (isOver()) {
+      if (remaining === null || remaining.length === 0) throw unsure(log);
+      return remaining;
+    }
   }
 }
 
-function listFailed({ faults }: SweepLog): Fault {
-  return new Fault(
-    "sandbox_unavailable",
-    `what remains is not known: ${faults.at(-1)?.detail ?? "no answer"}`,
-  );
+/** No list was had after the last change, and to say that nothing remains one must have seen it. */
+function unsure({ faults }: SweepLog): Fault {
+  const why = faults.at(-1)?.detail ?? "there was no time";
+  return new Fault("sandbox_unavailable", `which sandboxes remain is not known: ${why}`);
 }
 
 /** Listed sandboxes that no run needs: neither held for a live one, nor within the target. */
-function remainingOf(demand: Demand, { sandboxes }: Listing): string[] {
+function remainingOf({ slots }: Demand, plan: SweepPlan, { sandboxes }: Listing): string[] {
   const leaving = new Set([
-    ...surplusWorkers(demand),
-    ...unwantedCreations(demand),
-    ...endedLeases(demand),
-    ...demand.slots.filter((row) => row.state === "draining" || isExpired(demand, row)),
+    ...plan.drains.map(({ row }) => row),
+    ...plan.abandoned,
+    ...plan.ended,
+    ...plan.expired,
+    ...slots.filter(({ state }) => state === "draining"),
   ]);
-  const kept = new Map(demand.slots.map((row) => [row.slot, leaving.has(row) ? undefined : row]));
+  const kept = new Map(slots.map((row) => [row.slot, leaving.has(row) ? undefined : row]));
   return sandboxes
     .filter((sandbox) => !isKnown(sandbox, kept.get(sandbox.slot)))
     .map(({ sandboxId }) => sandboxId);

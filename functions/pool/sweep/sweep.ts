@@ -28,6 +28,8 @@ export type SweepContext = CreationContext & { readonly sandboxes: Sandboxes };
 export interface SweepOptions {
   /** Nothing new is started from here on; a call that is under way is waited for. */
   readonly deadlineAtMs: number;
+  /** Aborted when the process must end: the same, at once. */
+  readonly signal?: AbortSignal;
 }
 
 /**
@@ -38,7 +40,7 @@ export interface SweepOptions {
 export async function sweepPool(ctx: SweepContext, options: SweepOptions): Promise<SweepReport> {
   const startedAtMs = ctx.clock.nowMs();
   const log = newSweepLog();
-  const isOver = () => ctx.clock.nowMs() >= options.deadlineAtMs;
+  const isOver = () => options.signal?.aborted === true || ctx.clock.nowMs() >= options.deadlineAtMs;
   const listing = await listSandboxes(ctx, log);
   const demand = await attempt(log, "read", () => readDemand(ctx));
   let idleMs = 0;
@@ -47,7 +49,7 @@ export async function sweepPool(ctx: SweepContext, options: SweepOptions): Promi
     idleMs = (await attempt(log, "share idle time", () => shareIdleTime(ctx, demand))) ?? 0;
     for (const run of demand.runs)
       await attempt(log, "prune lanes", () => pruneLanes(ctx, run, demand.nowMs));
-    if (listing !== null) await createUpToTarget(ctx, log, options.deadlineAtMs);
+    if (listing !== null) await createUpToTarget(ctx, log, options);
   }
   return {
     did: log.did,
