@@ -214,6 +214,10 @@ async function serve(state: Dispatch, lease: WorkerLease): Promise<void> {
       noteChange(state);
       condition = await runChunk(lease, assignment, setUpChunk(state));
       noteChange(state);
+      if (condition === "healthy" && (await shouldYield(state))) {
+        rest(state);
+        break;
+      }
     }
   } catch (error) {
     stopWith(state, error);
@@ -225,6 +229,13 @@ async function serve(state: Dispatch, lease: WorkerLease): Promise<void> {
     if (lease.created === true) state.workersCreated += 1;
     state.heldMs += clock.nowMs() - sinceMs;
   }
+}
+
+/** One of several workers goes to somebody who has none; those that stay do the rest of the work. */
+async function shouldYield(state: Dispatch): Promise<boolean> {
+  if (state.crew < 2 || state.setup.board.queuedCases() === 0) return false;
+  const isWanted = (await state.setup.workers.isWantedElsewhere?.()) ?? false;
+  return isWanted && state.crew > 1;
 }
 
 function setUpChunk(state: Dispatch): ChunkSetup {

@@ -32,6 +32,7 @@ export function watchWorkers(source: WorkerSource, options: WatchOptions): Watch
   return {
     heldMs: () => tally.heldMs,
     created: () => tally.created,
+    isWantedElsewhere: async () => (await source.isWantedElsewhere?.()) ?? false,
     async acquire({ deadlineAtMs, signal }) {
       const askedAtMs = clock.nowMs();
       const waiting = watchWhileWaiting(options);

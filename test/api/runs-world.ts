@@ -9,7 +9,7 @@ import type { Table, WorkerFactory, WorkerStopper } from "../../functions/pool/p
 import { createRunService } from "../../functions/pool/runs/run-service.ts";
 import { sweepPool } from "../../functions/pool/sweep/sweep.ts";
 import { Fault } from "../../functions/rewards/faults.ts";
-import type { CaseOutcome, Chunk, ProgramJob, WorkerEvent } from "../../functions/rewards/ports.ts";
+import type { CaseOutcome, Chunk, Clock, ProgramJob, WorkerEvent } from "../../functions/rewards/ports.ts";
 import { createRunGrader } from "../../functions/rewards/run-grading.ts";
 import { createSweepWorld, type SweepWorldOptions } from "../pool/sweep-world.ts";
 import { apiKey, jsonHeaders } from "./test-app.ts";
@@ -25,7 +25,7 @@ export interface Call {
 export function createRunsWorld(options: SweepWorldOptions = {}) {
   const pool = createSweepWorld(options);
   const { clock } = pool;
-  const hands = createHands();
+  const hands = createHands(clock);
   const reported: unknown[] = [];
   let containers = 0;
   let ids = 0;
@@ -113,7 +113,7 @@ async function letBodiesBeRead(): Promise<void> {
 }
 
 /** Workers: they do what their programs' sources say, and know fences. */
-function createHands() {
+function createHands(clock: Clock) {
   interface Running {
     readonly sandboxId: string;
     readonly fence: number;
@@ -141,7 +141,7 @@ function createHands() {
         running.add(mine);
         try {
           for (const job of chunk.programs) {
-            yield* runProgram(job, AbortSignal.any([signal, mine.supersede.signal]));
+            yield* runProgram(clock, job, AbortSignal.any([signal, mine.supersede.signal]));
             if (signal.aborted) throw new Fault("cancelled", "The caller stopped the chunk.");
             if (mine.supersede.signal.aborted) {
               yield { kind: "summary", end: "superseded" };
@@ -166,13 +166,15 @@ function createHands() {
   return hands;
 }
 
-async function* runProgram(job: ProgramJob, stop: AbortSignal): AsyncIterable<WorkerEvent> {
+async function* runProgram(clock: Clock, job: ProgramJob, stop: AbortSignal): AsyncIterable<WorkerEvent> {
   for (const [caseIndex, input] of job.inputs.entries()) {
     yield { kind: "case_started", programId: job.id, caseIndex };
     if (job.source.startsWith("hang")) {
       if (!stop.aborted) await new Promise((resolve) => stop.addEventListener("abort", resolve));
       return;
     }
+    if (job.source.startsWith("slow")) await clock.sleep(250, stop);
+    if (stop.aborted) return;
     yield { kind: "case_ended", programId: job.id, caseIndex, outcome: outcomeOf(job.source, input) };
   }
 }

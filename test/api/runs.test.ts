@@ -262,6 +262,25 @@ describe("a run's batches", () => {
     expect(totals).toMatchObject({ batches: 1, samples: 0, worker_seconds: 15 });
   });
 
+  it("give one of several workers to a run that waits with none, at a chunk's end", async () => {
+    const world = createRunsWorld({ settings: { slots: 2 } });
+    const [one, other] = [await startRun(world, "job-7", 2), world.container()];
+    await other.register("job-8", 1);
+    const sources = Array.from({ length: 400 }, (_, i) => `slow ${i}`); // 200 s of work for one worker
+    const long = one.send("/v1/rewards", grade(batchOf(sources, { run_id: "job-7" })));
+    await world.settle();
+    await world.clock.pass(100);
+    expect(world.slots().every(({ heldForRun }) => heldForRun === shortTag("job-7"))).toBe(true);
+    const askedAtMs = world.clock.nowMs();
+    const short = await other.call("/v1/rewards", grade(batchOf(["right"], { run_id: "job-8" })));
+    expect(short.body.rewards).toEqual([1]);
+    expect(world.clock.nowMs() - askedAtMs).toBeLessThan(60_000);
+    const { rewards, usage } = (await world.answer(long)).body;
+    expect(new Set(rewards)).toEqual(new Set([1]));
+    expect(usage.retries).toBe(0);
+    expect(usage.wall_ms).toBeLessThan(130_000); // the worker came back soon
+  });
+
   it("are answered although the table takes no note of them", async () => {
     const world = createRunsWorld();
     await startRun(world);
