@@ -28,7 +28,7 @@ export async function awaitReadiness(
   let last: "nothing" | "starting" = "nothing";
   let fault: Fault | null = null;
   for (let pauseMs = firstPauseMs; !giveUp.aborted; pauseMs = Math.min(pauseMs * 1.3, longestPauseMs)) {
-    const health = await ask(connection, giveUp);
+    const health = await ask(connection, clock, giveUp);
     if (health instanceof Fault) fault = giveUp.aborted ? fault : health;
     else if (health.kind === "ready") return { kind: "ready", version: health.version };
     else if (health.kind === "refused") return { kind: "refused", failed: health.failed };
@@ -38,12 +38,21 @@ export async function awaitReadiness(
   return { kind: "given_up", last, fault };
 }
 
-async function ask(connection: Connection, giveUp: AbortSignal): Promise<SupervisorHealth | Fault> {
-  const signal = AbortSignal.any([giveUp, AbortSignal.timeout(healthTimeoutMs)]);
+async function ask(
+  connection: Connection,
+  clock: Clock,
+  giveUp: AbortSignal,
+): Promise<SupervisorHealth | Fault> {
+  // Not AbortSignal.timeout: what AbortSignal.any makes of it is garbage-collected on Node 20 and never fires.
+  const late = new AbortController();
+  const answered = new AbortController();
+  void clock.sleep(healthTimeoutMs, answered.signal).then(() => late.abort());
   try {
-    return await readHealth(connection, signal);
+    return await readHealth(connection, AbortSignal.any([giveUp, late.signal]));
   } catch (error) {
     if (error instanceof Fault) return error;
     throw error;
+  } finally {
+    answered.abort();
   }
 }

@@ -6,11 +6,16 @@
 import type { VerdictKind } from "../grading/verdict.ts";
 import { beginBatch, endBatch, isCancelled } from "../pool/batches/batch-record.ts";
 import type { LeaseSource } from "../pool/lease-source.ts";
-import { enterRun } from "../pool/runs/enter.ts";
+import { type Entry, enterRun } from "../pool/runs/enter.ts";
 import { keepRunAlive } from "../pool/runs/keep-alive.ts";
-import { createBatchNotes, type NoteBatch } from "../pool/runs/note-batch.ts";
+import {
+  type BatchNote,
+  type BatchNoted,
+  createBatchNotes,
+  type NoteBatch,
+} from "../pool/runs/note-batch.ts";
 import { getRun, type RunRefusal } from "../pool/runs/read.ts";
-import type { RunRow } from "../pool/runs/run-row.ts";
+import { defaultRunId, type RunRow, runExpiresAtMs, runLifeMs } from "../pool/runs/run-row.ts";
 import { rememberRuns } from "../pool/runs/target.ts";
 import type { SlotContext } from "../pool/slots/write.ts";
 import type { Batch, BatchAnswer, BatchHooks, GradeBatch, SampleResult } from "./batch.ts";
@@ -49,18 +54,27 @@ export interface RunGrader {
 export function createRunGrader(deps: RunGraderDeps): RunGrader {
   const { pool } = deps;
   const noteBatch = createBatchNotes(pool);
+  const entries = rememberDefaultRun(pool);
   const { targetWorkers: readTarget } = rememberRuns(pool, pool.settings.slots);
   const stopping = new AbortController();
   const underWay = new Set<Promise<unknown>>();
   return {
     async admitBatch({ runId, batchId }) {
-      const entry = await enterRun(pool, runId);
+      const entry = await entries.enter(runId);
       if (entry.kind !== "entered") return entry;
       const attempt = deps.newId();
       if (batchId !== null) await beginBatch(pool, batchId, attempt);
       const gradeBatch: GradeBatch = (batch, hooks) => {
         const signal = AbortSignal.any([hooks.signal, stopping.signal]);
-        const job: BatchJob = { run: entry.run, batchId, attempt, readTarget, noteBatch };
+        const job: BatchJob = {
+          run: entry.run,
+          beganAtMs: pool.clock.nowMs(),
+          batchId,
+          attempt,
+          entries,
+          readTarget,
+          noteBatch,
+        };
         const grading = gradeForRun(deps, job, batch, { ...hooks, signal });
         const settled = grading.catch(() => {}).finally(() => underWay.delete(settled));
         underWay.add(settled);
@@ -77,10 +91,36 @@ export function createRunGrader(deps: RunGraderDeps): RunGrader {
 
 interface BatchJob {
   readonly run: RunRow;
+  readonly beganAtMs: number;
   readonly batchId: string | null;
   readonly attempt: string;
+  readonly entries: RunEntries;
   readonly readTarget: () => Promise<number>;
   readonly noteBatch: NoteBatch;
+}
+
+interface RunEntries {
+  enter(runId: string): Promise<Entry>;
+  /** The run's row isn't what it was any more. */
+  forget(): void;
+}
+
+/** Enters runs; asks the table for the default one, of which most batches may be, only when half of its life is over. */
+function rememberDefaultRun(pool: SlotContext): RunEntries {
+  let known: RunRow | null = null;
+  return {
+    async enter(runId) {
+      if (runId !== defaultRunId) return enterRun(pool, runId);
+      const isFresh = known !== null && runExpiresAtMs(known) > pool.clock.nowMs() + runLifeMs / 2;
+      if (isFresh && known !== null) return { kind: "entered", run: known };
+      const entry = await enterRun(pool, runId);
+      if (entry.kind === "entered") known = entry.run;
+      return entry;
+    },
+    forget() {
+      known = null;
+    },
+  };
 }
 
 async function gradeForRun(
@@ -146,7 +186,11 @@ async function findEnd({ pool, report }: RunGraderDeps, job: BatchJob): Promise<
     if (job.batchId !== null && (await isCancelled(pool, job.batchId, job.attempt)))
       return new Fault("cancelled", "The batch was cancelled.");
     const run = await getRun(pool, job.run.runId);
-    return run?.finishedAtMs === undefined ? null : runFinished(job);
+    if (run?.finishedAtMs === undefined) return null;
+    job.entries.forget();
+    if (run.runId !== defaultRunId || run.finishedAtMs >= job.beganAtMs) return runFinished(job);
+    await job.entries.enter(run.runId); // it was finished before this batch, which brings it back
+    return null;
   } catch (fault) {
     report(fault); // a table that doesn't answer ends nothing
     return null;
@@ -172,7 +216,7 @@ async function note(
 ): Promise<number | null> {
   try {
     const cost = { workersCreated: workers.created(), busyMs: workers.heldMs() };
-    const noted = await job.noteBatch(job.run.runId, { ...counts, ...cost });
+    const noted = await noteOrWake(job, { ...counts, ...cost });
     if (noted.kind === "noted") return noted.sincePreviousMs;
     if (noted.kind === "run_not_found") return null; // its record's time was over in the middle of the batch
   } catch (fault) {
@@ -181,6 +225,15 @@ async function note(
     return null;
   }
   throw runFinished(job);
+}
+
+/** The default run may be finished, too, to be rid of its workers; its next batch brings it back. */
+async function noteOrWake({ run, entries, noteBatch }: BatchJob, batchNote: BatchNote): Promise<BatchNoted> {
+  const noted = await noteBatch(run.runId, batchNote);
+  if (noted.kind !== "run_finished" || run.runId !== defaultRunId) return noted;
+  entries.forget();
+  await entries.enter(run.runId);
+  return noteBatch(run.runId, batchNote);
 }
 
 function countResults() {

@@ -303,6 +303,20 @@ describe("a run's batches", () => {
     });
   });
 
+  it("may be of the default run again after it was finished, in each container", async () => {
+    const world = createRunsWorld();
+    const [one, other] = [world.container(), world.container()];
+    const body = grade(batchOf(["right"]));
+    expect((await one.call("/v1/rewards", body)).body.rewards).toEqual([1]);
+    expect((await other.call("/v1/runs/default", { method: "DELETE" })).body.remaining_sandboxes).toEqual([]);
+    await world.clock.pass(2_000);
+    expect((await one.call("/v1/rewards", body)).body.rewards).toEqual([1]);
+    expect((await other.call("/v1/runs/default")).body).toMatchObject({
+      state: "active",
+      totals: { batches: 2 },
+    });
+  });
+
   it("cost two writes per leased worker and one each", async () => {
     const world = createRunsWorld();
     const one = await startRun(world, "job-7", 1);

@@ -83,7 +83,7 @@ function oneCase(source: string, output: string) {
 }
 
 describe("what a batch costs", () => {
-  it("is at most 0.2 requests a program and 2 table writes a leased worker", async () => {
+  it("is at most 0.2 requests a program, and 2 table writes a leased worker besides one for the run", async () => {
     const batch = (from: number) => ({
       tasks: { totals: benchTask },
       samples: Array.from({ length: 64 }, (_, i) => ({ task: "totals", completion: writeProgram(from + i) })),
@@ -100,7 +100,7 @@ describe("what a batch costs", () => {
       `64 programs on ${usage.workers} workers: ${toE2b} requests to E2B, ${toTable} to the table, ${writes} of them writes`,
     );
     expect((toE2b + toTable) / 64).toBeLessThanOrEqual(0.2);
-    expect(writes).toBeLessThanOrEqual(2 * usage.workers);
+    expect(writes).toBeLessThanOrEqual(2 * usage.workers + 1);
   });
 });
 
