@@ -39,6 +39,8 @@ export interface DispatchReport {
 const CASES_PER_WORKER = 16;
 /** Between a request for a worker that failed and the next one, while other workers are here. */
 const REST_MS = 5_000;
+/** A batch that is over soon need not ask who else would like its workers. */
+const YIELD_AFTER_MS = 3_000;
 
 interface Dispatch {
   readonly setup: DispatchSetup;
@@ -214,7 +216,7 @@ async function serve(state: Dispatch, lease: WorkerLease): Promise<void> {
       noteChange(state);
       condition = await runChunk(lease, assignment, setUpChunk(state));
       noteChange(state);
-      if (condition === "healthy" && (await shouldYield(state))) {
+      if (condition === "healthy" && (await shouldYield(state, sinceMs))) {
         rest(state);
         break;
       }
@@ -232,7 +234,8 @@ async function serve(state: Dispatch, lease: WorkerLease): Promise<void> {
 }
 
 /** One of several workers goes to somebody who has none; those that stay do the rest of the work. */
-async function shouldYield(state: Dispatch): Promise<boolean> {
+async function shouldYield(state: Dispatch, sinceMs: number): Promise<boolean> {
+  if (state.setup.clock.nowMs() - sinceMs < YIELD_AFTER_MS) return false;
   if (state.crew < 2 || state.setup.board.queuedCases() === 0) return false;
   const isWanted = (await state.setup.workers.isWantedElsewhere?.()) ?? false;
   return isWanted && state.crew > 1;

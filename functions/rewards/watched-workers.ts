@@ -22,9 +22,8 @@ export interface WatchedWorkers extends WorkerSource {
   created(): number;
 }
 
+/** What was true when the batch asked for a worker is believed for so long. */
 const askEveryMs = 5_000;
-/** What was true when the batch began is still believed when a worker is had so soon. */
-const atOnceMs = 1_000;
 
 export function watchWorkers(source: WorkerSource, options: WatchOptions): WatchedWorkers {
   const { clock, findEnd, asksAlways } = options;
@@ -39,7 +38,7 @@ export function watchWorkers(source: WorkerSource, options: WatchOptions): Watch
       try {
         const both = AbortSignal.any([signal, waiting.ended]);
         const lease = await source.acquire({ deadlineAtMs, signal: both });
-        const isQuick = clock.nowMs() - askedAtMs < atOnceMs;
+        const isQuick = clock.nowMs() - askedAtMs < askEveryMs;
         const end = waiting.end() ?? (lease === null || (isQuick && !asksAlways) ? null : await findEnd());
         if (end === null) return lease && watchLease(lease, clock, findEnd, tally);
         await lease?.release("healthy");
