@@ -1,8 +1,10 @@
 /** The entries of the deployment, with the platform's part played by the test. */
 import { Writable } from "node:stream";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
+import { createMisconfiguredApp } from "../../functions/api/misconfigured-app.ts";
 import { loadConfig } from "../../functions/config.ts";
 import { type LocalStack, startLocalStack } from "../../functions/local/stack.ts";
+import { Fault } from "../../functions/rewards/faults.ts";
 
 let stack: LocalStack;
 
@@ -97,6 +99,18 @@ it("sweeps within the time that it is given, and says in one line what it did", 
     message: "swept the pool",
     faultCount: 0,
     did: { orphansKilled: 0 },
+  });
+});
+
+it("lives without its configuration, and says to whoever asks what is missing", async () => {
+  const app = createMisconfiguredApp(new Fault("misconfigured", "environment: E2B_API_KEY: missing"));
+  expect((await app.request("/healthz")).status).toBe(200);
+  const refused = await app.request("/v1/rewards", { method: "POST" });
+  expect(refused.status).toBe(503);
+  expect(refused.headers.has("retry-after")).toBe(false);
+  expect(await refused.json()).toMatchObject({
+    code: "misconfigured",
+    detail: expect.stringContaining("E2B_API_KEY"),
   });
 });
 
