@@ -11,6 +11,7 @@ import type { CountedTable } from "../adapters/dynamodb-table.ts";
 import type { E2bOptions } from "../adapters/e2b-options.ts";
 import { systemClock } from "../adapters/system-clock.ts";
 import type { LogEvent } from "../api/log.ts";
+import { defaultShape } from "../pool/cost.ts";
 import type { PoolEvent } from "../pool/lease-source.ts";
 import { defaultRunId, defaultRunWorkers } from "../pool/runs/run-row.ts";
 import { plans } from "../pool/settings.ts";
@@ -27,8 +28,6 @@ process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED ??= "true";
 
 const localE2bKey = "e2b_local";
 const tableName = "code-rewards-local";
-/** What E2B's default template has, so that a task which fits here fits there. */
-const workerMemoryMib = 512;
 /** Of the default run. */
 const workersPerRun = defaultRunWorkers;
 const warmUpMs = 60_000;
@@ -96,7 +95,8 @@ async function startParts(
   await ensureTable(createDynamoDbClient(dynamoDbOptions), tableName, systemClock);
   const apiKey = options.apiKey ?? randomBytes(24).toString("base64url");
   const service = wireService(
-    { apiKeys: [apiKey], e2b, dynamoDb: dynamoDbOptions, tableName, plan, workerMemoryMib },
+    // What E2B's default template has, so that a task which fits here fits there.
+    { apiKeys: [apiKey], e2b, dynamoDb: dynamoDbOptions, tableName, plan, worker: defaultShape },
     { clock: systemClock, log: logToStandardError, reportPool: reportFaults },
   );
   // A pool whose table ends with this process is nobody else's: its sandboxes must not outlive it.
@@ -104,7 +104,7 @@ async function startParts(
   await warmUp(service);
   if (options.cron ?? true) closers.push(sweepEveryMinute(service));
   const server = await serveOnLoopback(addSweepRoute(service, apiKey), options.port);
-  closers.push(server.close);
+  closers.push(server.close, service.stop);
   return {
     url: server.url,
     apiKey,

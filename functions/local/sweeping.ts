@@ -9,8 +9,8 @@ const intervalMs = 60_000;
 const passMs = 50_000;
 
 /** One pass, logged as one line when it did or met anything. */
-async function sweepOnce({ pool }: Service): Promise<SweepReport> {
-  const report = await sweepPool(pool, { deadlineAtMs: pool.clock.nowMs() + passMs });
+async function sweepOnce({ pool, stopping: signal }: Service): Promise<SweepReport> {
+  const report = await sweepPool(pool, { deadlineAtMs: pool.clock.nowMs() + passMs, signal });
   const didSomething = Object.values(report.did).some((count) => count > 0);
   if (didSomething || report.faultCount > 0)
     console.error(JSON.stringify({ message: "swept the pool", ...report }));
