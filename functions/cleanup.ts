@@ -1,18 +1,15 @@
 /** The Lambda that a schedule calls every minute: one pass over the pool, told in one line. */
 import { systemClock } from "./adapters/system-clock.ts";
 import { loadConfig } from "./config.ts";
-import { logLine, logPoolEvent, writeLine } from "./log-lines.ts";
+import { createLineLog } from "./log-lines.ts";
 import { sweepPool } from "./pool/sweep/sweep.ts";
 import { wireService } from "./wiring.ts";
 
 /** Calls under way at the deadline are waited for; the longest takes about so long. */
 const closingMs = 12_000;
 
-const { pool } = wireService(loadConfig(process.env), {
-  clock: systemClock,
-  log: logLine,
-  reportPool: logPoolEvent,
-});
+const lines = createLineLog(console.log);
+const { pool } = wireService(loadConfig(process.env), { clock: systemClock, ...lines });
 
 export async function handler(
   _event: unknown,
@@ -21,5 +18,5 @@ export async function handler(
   const leftMs = Math.max(0, context.getRemainingTimeInMillis() - closingMs);
   const report = await sweepPool(pool, { deadlineAtMs: pool.clock.nowMs() + leftMs });
   const level = report.faultCount > 0 ? "warn" : "info";
-  writeLine({ level, message: "swept the pool", ...report });
+  lines.writeLine({ level, message: "swept the pool", ...report });
 }

@@ -1,20 +1,27 @@
-/** Structured log lines on standard output, which the platform collects. */
+/** Structured log lines: one JSON object a line. Faults are told by code and detail, bugs with their stack. */
 import type { LogEvent } from "./api/log.ts";
 import type { PoolEvent } from "./pool/lease-source.ts";
 import { Fault } from "./rewards/faults.ts";
 
-export function writeLine(line: Readonly<Record<string, unknown>>): void {
-  console.log(JSON.stringify(line));
+export interface LineLog {
+  readonly writeLine: (line: Readonly<Record<string, unknown>>) => void;
+  readonly log: LogEvent;
+  /** Only what went wrong: the rest is in the answers' usage and in the runs' totals. */
+  readonly reportPool: (event: PoolEvent) => void;
 }
 
-export const logLine: LogEvent = ({ cause, ...event }) => {
-  writeLine({ ...event, ...(cause === undefined ? {} : { cause: describeError(cause) }) });
-};
-
-/** Only what went wrong: the rest is in the answers' usage and in the runs' totals. */
-export function logPoolEvent(event: PoolEvent): void {
-  if (event.kind === "fault")
-    writeLine({ level: "warn", message: "fault in the pool", ...describeError(event.fault) });
+/** `write` takes a line without its end: `console.log` where the platform collects standard output. */
+export function createLineLog(write: (line: string) => void): LineLog {
+  const writeLine: LineLog["writeLine"] = (line) => write(JSON.stringify(line));
+  return {
+    writeLine,
+    log: ({ cause, ...event }) =>
+      writeLine({ ...event, ...(cause === undefined ? {} : { cause: describeError(cause) }) }),
+    reportPool(event) {
+      if (event.kind !== "fault") return;
+      writeLine({ level: "warn", message: "fault in the pool", ...describeError(event.fault) });
+    },
+  };
 }
 
 function describeError(error: unknown): { readonly code: string; readonly detail: string } {

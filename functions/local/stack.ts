@@ -10,12 +10,10 @@ import { ensureTable } from "../adapters/dynamodb-setup.ts";
 import type { CountedTable } from "../adapters/dynamodb-table.ts";
 import type { E2bOptions } from "../adapters/e2b-options.ts";
 import { systemClock } from "../adapters/system-clock.ts";
-import type { LogEvent } from "../api/log.ts";
+import { createLineLog } from "../log-lines.ts";
 import { defaultShape } from "../pool/cost.ts";
-import type { PoolEvent } from "../pool/lease-source.ts";
 import { defaultRunId, defaultRunWorkers } from "../pool/runs/run-row.ts";
 import { plans } from "../pool/settings.ts";
-import { Fault } from "../rewards/faults.ts";
 import { type Service, wireService } from "../wiring.ts";
 import { localDynamoDbAccess, startDynamoDb } from "./dynamodb.ts";
 import { type E2bServer, startE2bServer } from "./e2b/server.ts";
@@ -97,7 +95,7 @@ async function startParts(
   const service = wireService(
     // What E2B's default template has, so that a task which fits here fits there.
     { apiKeys: [apiKey], e2b, dynamoDb: dynamoDbOptions, tableName, plan, worker: defaultShape },
-    { clock: systemClock, log: logToStandardError, reportPool: reportFaults },
+    { clock: systemClock, ...createLineLog(console.error) },
   );
   // A pool whose table ends with this process is nobody else's: its sandboxes must not outlive it.
   if (dynamoDb) closers.push(async () => void (await emptyPool(service)));
@@ -147,14 +145,4 @@ async function emptyPool({ pool, leases }: Service): Promise<readonly string[]> 
   const poolId = await pool.poolId();
   await Promise.all((await sandboxes.list(poolId)).map(({ sandboxId }) => sandboxes.kill(sandboxId)));
   return (await sandboxes.list(poolId)).map(({ sandboxId }) => sandboxId);
-}
-
-const logToStandardError: LogEvent = ({ cause, ...event }) => {
-  console.error(JSON.stringify(event), cause ?? "");
-};
-
-function reportFaults(event: PoolEvent): void {
-  if (event.kind !== "fault") return;
-  const { fault } = event;
-  console.error("pool:", fault instanceof Fault ? `${fault.code}: ${fault.message}` : fault);
 }

@@ -139,7 +139,7 @@ it("has the plan's limits unless told otherwise, and E2B's list prices", () => {
     e2b: { apiKey: "e" },
     dynamoDb: {},
     tableName: "t",
-    plan: { slots: 150, createIntervalMs: 200, lifeMs: 86_400_000 },
+    plan: { slots: 150, createIntervalMs: 220, lifeMs: 86_400_000 },
     worker: { vcpus: 2, memoryMib: 512 },
     rates: { usdPerVcpuHour: 0.0504, usdPerGibHour: 0.0162 },
   });
