@@ -14,6 +14,7 @@ import { createLineLog } from "../log-lines.ts";
 import { defaultShape } from "../pool/cost.ts";
 import { defaultRunId, defaultRunWorkers } from "../pool/runs/run-row.ts";
 import { plans } from "../pool/settings.ts";
+import { Fault } from "../rewards/faults.ts";
 import { type Service, wireService } from "../wiring.ts";
 import { localDynamoDbAccess, startDynamoDb } from "./dynamodb.ts";
 import { type E2bServer, startE2bServer } from "./e2b/server.ts";
@@ -68,10 +69,14 @@ export async function startLocalStack(options: LocalStackOptions): Promise<Local
   const close = async () => {
     for (const closeOne of closers.splice(0).reverse()) await closeOne();
   };
+  const closeQuietly = async () => {
+    // What can't be ended here ends with this process; the first error is the one to be told.
+    for (const closeOne of closers.splice(0).reverse()) await closeOne().catch(() => {});
+  };
   try {
     return { ...(await startParts(options, closers)), close };
   } catch (error) {
-    await close();
+    await closeQuietly();
     throw error;
   }
 }
@@ -136,7 +141,8 @@ async function warmUp({ leases }: Service): Promise<void> {
   const source = leases.forBatch({ runId: defaultRunId, batchId: "warm-up" });
   const deadlineAtMs = systemClock.nowMs() + warmUpMs;
   const lease = await source.acquire({ deadlineAtMs, signal: new AbortController().signal });
-  await lease?.release("healthy");
+  if (lease === null) throw new Fault("no_capacity", `No worker could be created within ${warmUpMs} ms.`);
+  await lease.release("healthy");
 }
 
 async function emptyPool({ pool, leases }: Service): Promise<readonly string[]> {

@@ -197,9 +197,9 @@ async function look(shared: Shared, search: Search): Promise<Found | null> {
   const isUntried = ({ slot }: WorkerRow) => !tried.has(slot);
   if (search.fault?.code === "store_unavailable") search.fault = null; // it answers again
   await signIfPatient(shared, search, view);
-  if (countHeld(view, search.holder.runTag) >= (search.demand.runWorkers ?? Number.POSITIVE_INFINITY))
-    return null;
   const nowMs = ctx.clock.nowMs();
+  const allowed = search.demand.runWorkers ?? Number.POSITIVE_INFINITY;
+  if (countHeld(ctx, view, search.holder.runTag, nowMs) >= allowed) return null;
   for (const row of drawSome(fitWorkers(ctx, view, nowMs).filter(isUntried), 3, ctx.random)) {
     if (tried.has(row.slot)) continue;
     tried.add(row.slot);
@@ -220,7 +220,7 @@ async function signIfPatient({ ctx, signedAtMs, report }: Shared, search: Search
   const nowMs = ctx.clock.nowMs();
   const isPatient = nowMs - search.startedAtMs >= waitsPatientlyMs;
   if (!isPatient || nowMs - (signedAtMs.get(runTag) ?? 0) < signEveryMs) return;
-  if (countHeld(view, runTag) > 0 || fitWorkers(ctx, view, nowMs).length > 0) return;
+  if (countHeld(ctx, view, runTag, nowMs) > 0 || fitWorkers(ctx, view, nowMs).length > 0) return;
   signedAtMs.set(runTag, nowMs);
   await signWaiting(ctx, runTag).catch((fault: unknown) => report({ kind: "fault", fault }));
 }

@@ -84,11 +84,16 @@ export function isAnotherRunWaiting(
 ): boolean {
   if (fitWorkers(ctx, view, nowMs).length > 0) return false;
   return view.waiting.some(
-    ({ runTag, waitsUntilMs }) => runTag !== ownTag && waitsUntilMs > nowMs && countHeld(view, runTag) === 0,
+    ({ runTag, waitsUntilMs }) =>
+      runTag !== ownTag && waitsUntilMs > nowMs && countHeld(ctx, view, runTag, nowMs) === 0,
   );
 }
 
-/** Workers that batches of the run hold. */
-export function countHeld(view: PoolView, runTag: string): number {
-  return view.slots.filter((row) => row.state === "leased" && row.heldForRun === runTag).length;
+/** Workers that batches of the run hold; one whose lease is over is there to be taken, by the run itself too. */
+export function countHeld({ settings }: SlotContext, view: PoolView, runTag: string, nowMs: number): number {
+  const isHeld = (row: SlotRow) =>
+    row.state === "leased" &&
+    row.heldForRun === runTag &&
+    (row.leaseUntilMs ?? 0) >= nowMs - settings.graceMs;
+  return view.slots.filter(isHeld).length;
 }
