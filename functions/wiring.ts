@@ -15,6 +15,8 @@ import { readSupervisorFiles } from "./adapters/supervisor-files.ts";
 import { createApp } from "./api/app.ts";
 import { hashApiKey } from "./api/authentication.ts";
 import type { LogEvent } from "./api/log.ts";
+import { cancelBatch } from "./pool/batches/cancel-batch.ts";
+import { type WorkerRates, type WorkerShape, workersCostUsd } from "./pool/cost.ts";
 import { rememberPoolId } from "./pool/identity.ts";
 import {
   createLeaseSource,
@@ -23,6 +25,7 @@ import {
   type PoolEvent,
 } from "./pool/lease-source.ts";
 import { probePool } from "./pool/readiness.ts";
+import { createRunService } from "./pool/runs/run-service.ts";
 import { type Plan, poolSettings } from "./pool/settings.ts";
 import type { SweepContext } from "./pool/sweep/sweep.ts";
 import type { Clock } from "./rewards/ports.ts";
@@ -39,8 +42,10 @@ export interface ServiceSettings {
   readonly tableName: string;
   /** What the E2B plan allows. */
   readonly plan: Plan;
-  /** Memory of the template's sandboxes. */
-  readonly workerMemoryMib: number;
+  /** What the template's sandboxes have. */
+  readonly worker: WorkerShape;
+  /** What they cost. Default: the provider's list prices. */
+  readonly rates?: WorkerRates;
   /** Where the supervisor's files are, in a bundle that moved them. */
   readonly supervisorFolder?: string;
 }
@@ -57,6 +62,13 @@ export interface Service {
   readonly leases: LeaseSource;
   readonly pool: PoolContext & SweepContext;
   readonly table: CountedTable;
+  /**
+   * Cancels all batches and creates nothing more, for a process that must end; resolves once nothing of the batches runs
+   * and their workers are back in the pool.
+   */
+  stop(): Promise<void>;
+  /** Aborted by `stop`. */
+  readonly stopping: AbortSignal;
 }
 
 /** Throws a `misconfigured` fault, or a RangeError, when the settings can't work together. */
@@ -65,28 +77,44 @@ export function wireService(settings: ServiceSettings, deps: ServiceDeps): Servi
   const supervisor = readSupervisorFiles(settings.supervisorFolder);
   const table = createDynamoDbTable(createDynamoDbClient(settings.dynamoDb), settings.tableName);
   const sandboxes = createE2bSandboxes(settings.e2b);
+  const workers = createE2bWorkerFactory({
+    e2b: settings.e2b,
+    supervisor,
+    memoryMib: settings.worker.memoryMib,
+    clock,
+  });
+  const costUsd = (workerSeconds: number) => workersCostUsd(workerSeconds, settings.worker, settings.rates);
+  const reportFault = (fault: unknown) => deps.reportPool({ kind: "fault", fault });
   const pool: PoolContext & SweepContext = {
     table,
     clock,
     sandboxes,
     settings: poolSettings(settings.plan, { supervisorVersion: supervisor.shortVersion }),
-    workers: createE2bWorkerFactory({
-      e2b: settings.e2b,
-      supervisor,
-      memoryMib: settings.workerMemoryMib,
-      clock,
-    }),
+    workers,
     poolId: rememberPoolId(table, randomUUID),
     newId: () => randomBytes(6).toString("base64url"),
     random: Math.random,
   };
   const leases = createLeaseSource(pool, deps.reportPool);
+  const grader = createRunGrader({ leases, pool, newId: randomUUID, costUsd, report: reportFault });
+  const stopping = new AbortController();
   const app = createApp({
     apiKeyHashes: settings.apiKeys.map(hashApiKey),
-    gradeBatch: createRunGrader({ leases, pool, newId: randomUUID }),
+    admitBatch: grader.admitBatch,
+    runs: createRunService(pool, { report: reportFault, signal: stopping.signal }),
+    cancelBatch: (batchId) => cancelBatch({ ...pool, stopper: workers }, batchId),
     probeReadiness: () => probePool(pool, sandboxes),
-    config: { maxMemoryMib: settings.workerMemoryMib - workerReserveMib },
+    config: {
+      maxMemoryMib: settings.worker.memoryMib - workerReserveMib,
+      slots: pool.settings.slots,
+      costUsd,
+    },
+    nowMs: clock.nowMs,
     log: deps.log,
   });
-  return { app, leases, pool, table };
+  const stop = () => {
+    stopping.abort();
+    return grader.stop();
+  };
+  return { app, leases, pool, table, stop, stopping: stopping.signal };
 }

@@ -11,6 +11,7 @@ import type {
   WorkerExecutor,
   WorkerFactory,
   WorkerOrder,
+  WorkerStopper,
 } from "../pool/ports.ts";
 import { Fault } from "../rewards/faults.ts";
 import type { Clock } from "../rewards/ports.ts";
@@ -24,7 +25,7 @@ import {
   type SupervisorProcess,
   startSupervisor,
 } from "./e2b-supervisor-process.ts";
-import { executeChunk } from "./supervisor-client.ts";
+import { cancel, executeChunk } from "./supervisor-client.ts";
 import type { SupervisorFiles } from "./supervisor-files.ts";
 import { addressOf, connectionTo } from "./worker-access.ts";
 import { awaitReadiness, type Readiness } from "./worker-readiness.ts";
@@ -44,12 +45,15 @@ export interface WorkerFactoryOptions {
 const defaultMemoryMib = 512;
 const defaultReadyTimeoutMs = 30_000;
 
-export function createE2bWorkerFactory(options: WorkerFactoryOptions): WorkerFactory {
+export function createE2bWorkerFactory(options: WorkerFactoryOptions): WorkerFactory & WorkerStopper {
   const e2b = resolveE2bOptions(options.e2b);
   const client = createE2bClient(e2b);
   return {
     create: (order, signal) => createWorker(client, options, order, signal),
     attach: (worker) => attachWorker(e2b, options.clock, worker),
+    async stop(worker, fencingToken, signal) {
+      await cancel({ ...connectionTo(e2b, worker), fencingToken }, signal);
+    },
   };
 }
 

@@ -70,6 +70,11 @@ const Usage = z
     retries: z.number().int(),
     programs_run: z.number().int(),
     duplicates: z.number().int(),
+    cost_usd: z.number().optional().openapi({ description: "What `worker_seconds` cost." }),
+    worker_seconds_since_previous_batch: z.number().nullable().optional().openapi({
+      description:
+        "Of the whole run, idle time too, since its batch before this one. Null when the run's record could not be reached.",
+    }),
   })
   .openapi("Usage");
 
@@ -151,6 +156,8 @@ export const answerExample = {
     retries: 0,
     programs_run: 1,
     duplicates: 0,
+    cost_usd: 4.5e-7,
+    worker_seconds_since_previous_batch: 12.4,
   },
   request_id: "8f14e45f-ceea-4e7a-9c2b-1d2f5a3b7c11",
 } as const;

@@ -3,8 +3,9 @@
  */
 import { swaggerUI } from "@hono/swagger-ui";
 import { type Context, type Handler, Hono } from "hono";
-import type { GradeBatch } from "../rewards/batch.ts";
-import { requireApiKey } from "./authentication.ts";
+import type { RunService } from "../pool/runs/run-service.ts";
+import { type CallerVariables, requireApiKey } from "./authentication.ts";
+import { type CancelBatch, handleCancellation } from "./batches-route.ts";
 import { answerLiveness, handleReadiness, type ProbeReadiness } from "./health-routes.ts";
 import type { LogEvent } from "./log.ts";
 import { describeInterface } from "./openapi.ts";
@@ -12,29 +13,40 @@ import { Problem, respondWithProblem, toProblem } from "./problem.ts";
 import { assignRequestId, type RequestVariables } from "./request-id.ts";
 import { createRequestSchemas } from "./request-schemas.ts";
 import { createRequestReader } from "./rewards-request.ts";
-import { describeFailure, handleRewards } from "./rewards-route.ts";
+import { type AdmitBatch, describeFailure, handleRewards } from "./rewards-route.ts";
+import { createRunSchemas } from "./run-schemas.ts";
+import { createRunHandlers } from "./runs-routes.ts";
 
 export interface AppDeps {
   /** SHA-256 of each valid key; at least one. */
   readonly apiKeyHashes: readonly Buffer[];
-  readonly gradeBatch: GradeBatch;
+  readonly admitBatch: AdmitBatch;
+  readonly runs: RunService;
+  readonly cancelBatch: CancelBatch;
   readonly probeReadiness: ProbeReadiness;
   readonly config: AppConfig;
+  /** Unix time. */
+  readonly nowMs: () => number;
   readonly log: LogEvent;
 }
 
 export interface AppConfig {
   /** What one test case may be given: a worker's memory less its reserve. */
   readonly maxMemoryMib: number;
+  /** Workers that there can be at once; a run may wish for no more. */
+  readonly slots: number;
+  /** Dollars for so much worker time. */
+  readonly costUsd: (workerSeconds: number) => number;
 }
 
-type App = Hono<{ Variables: RequestVariables }>;
+type App = Hono<{ Variables: RequestVariables & CallerVariables }>;
 
 /**
- * Makes the app. Throws when its options can't work: no key, a key that isn't a hash, workers without memory.
+ * Makes the app. Throws when its options can't work: no key, a key that isn't a hash, workers without memory, no
+ * slots.
  *
  * @example
- * const app = createApp({ apiKeyHashes: [hashApiKey("secret")], gradeBatch, probeReadiness, config, log });
+ * const app = createApp({ apiKeyHashes: [hashApiKey("secret")], admitBatch, runs, … });
  * const answer = await app.request("/healthz");
  */
 export function createApp(deps: AppDeps): App {
@@ -42,10 +54,20 @@ export function createApp(deps: AppDeps): App {
   const schemas = createRequestSchemas(deps.config.maxMemoryMib);
   const readRequest = createRequestReader(schemas);
   const withKey = requireApiKey(deps.apiKeyHashes);
-  const description = JSON.stringify(describeInterface(schemas));
+  const runSchemas = createRunSchemas(deps.config.slots);
+  const runs = createRunHandlers({ ...deps, ...deps.config, schemas: runSchemas });
+  const description = JSON.stringify(describeInterface(schemas, runSchemas));
 
   app.use(assignRequestId());
   addResource(app, "/v1/rewards", { POST: [withKey, handleRewards({ ...deps, readRequest })] });
+  addResource(app, "/v1/batches/:key", { DELETE: [withKey, handleCancellation(deps.cancelBatch)] });
+  addResource(app, "/v1/runs", { GET: [withKey, runs.list] });
+  addResource(app, "/v1/runs/:id", {
+    GET: [withKey, runs.read],
+    PUT: [withKey, runs.register],
+    DELETE: [withKey, runs.finish],
+  });
+  addResource(app, "/v1/runs/:id/heartbeat", { POST: [withKey, runs.beat] });
   addResource(app, "/healthz", { GET: [answerLiveness] });
   addResource(app, "/readyz", { GET: [withKey, handleReadiness(deps.probeReadiness)] });
   addResource(app, "/openapi.json", {

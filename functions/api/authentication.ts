@@ -6,13 +6,20 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import type { MiddlewareHandler } from "hono";
 import { Problem } from "./problem.ts";
 
+export interface CallerVariables {
+  /** Stands for the key that the request was sent with: what callers name is theirs alone. */
+  readonly callerId: string;
+}
+
 /** SHA-256 of a key, as `createApp` wants it. */
 export function hashApiKey(key: string): Buffer {
   return createHash("sha256").update(key).digest();
 }
 
 /** Refuses requests without one of the keys: 401 `unauthorized`, with a challenge (RFC 6750). */
-export function requireApiKey(keyHashes: readonly Buffer[]): MiddlewareHandler {
+export function requireApiKey(
+  keyHashes: readonly Buffer[],
+): MiddlewareHandler<{ Variables: CallerVariables }> {
   if (keyHashes.length === 0) throw new Error("at least one API key is needed");
   if (keyHashes.some((hash) => hash.length !== 32)) throw new Error("API keys are given as SHA-256 hashes");
   return async (c, next) => {
@@ -23,6 +30,7 @@ export function requireApiKey(keyHashes: readonly Buffer[]): MiddlewareHandler {
     if (key === undefined || !isKnown(keyHashes, hashApiKey(key))) {
       throw refuse("The request's key is not one of the service's keys.", ', error="invalid_token"');
     }
+    c.set("callerId", hashApiKey(key).toString("base64url"));
     await next();
   };
 }

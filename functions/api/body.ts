@@ -21,10 +21,23 @@ const gunzipAsync = promisify(gunzip);
  */
 export async function readJsonBody(request: Request): Promise<{ bytes: Buffer; value: unknown }> {
   checkMediaType(request.headers.get("content-type"));
+  return readDeclaredBody(request);
+}
+
+/** The same where the body may be left out: undefined then, whatever its headers say. */
+export async function readOptionalJsonBody(request: Request): Promise<unknown> {
+  if (request.body === null) return undefined;
+  if (request.headers.get("content-type") !== null) checkMediaType(request.headers.get("content-type"));
+  const { bytes, value } = await readDeclaredBody(request, { mayBeEmpty: true });
+  if (bytes.length > 0) checkMediaType(request.headers.get("content-type"));
+  return value;
+}
+
+async function readDeclaredBody(request: Request, { mayBeEmpty = false } = {}) {
   const isCompressed = readEncoding(request.headers.get("content-encoding"));
   const wire = await readCapped(request);
   const bytes = isCompressed ? await inflate(wire) : wire;
-  return { bytes, value: parseJson(bytes) };
+  return { bytes, value: mayBeEmpty && bytes.length === 0 ? undefined : parseJson(bytes) };
 }
 
 function checkMediaType(header: string | null): void {

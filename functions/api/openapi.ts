@@ -2,16 +2,11 @@
  * The description of the interface, made from the schemas that requests are validated with.
  */
 import { createRoute, OpenAPIHono } from "@hono/zod-openapi";
-import {
-  answerExample,
-  Liveness,
-  ProblemAnswer,
-  Readiness,
-  RewardsAnswer,
-  StreamLine,
-} from "./answer-schemas.ts";
-import { type ProblemCode, problemStatus } from "./problem.ts";
+import { answerExample, Liveness, Readiness, RewardsAnswer, StreamLine } from "./answer-schemas.ts";
+import { describeProblems } from "./openapi-problems.ts";
+import { describeCancellation, describeRuns } from "./openapi-runs.ts";
 import type { RequestSchemas } from "./request-schemas.ts";
+import type { RunSchemas } from "./run-schemas.ts";
 
 const security = [{ bearer: [] }];
 const requestIdHeader = {
@@ -19,10 +14,17 @@ const requestIdHeader = {
 };
 
 /** The OpenAPI 3.1 document, as a value that can be sent as JSON. */
-export function describeInterface(schemas: RequestSchemas): object {
+export function describeInterface(schemas: RequestSchemas, runSchemas: RunSchemas): object {
   const registry = new OpenAPIHono();
   registry.openAPIRegistry.registerComponent("securitySchemes", "bearer", { type: "http", scheme: "bearer" });
-  for (const route of [describeRewards(schemas), describeLiveness(), describeReadiness()]) {
+  const routes = [
+    describeRewards(schemas),
+    describeCancellation(),
+    ...describeRuns(runSchemas),
+    describeLiveness(),
+    describeReadiness(),
+  ];
+  for (const route of routes) {
     registry.openAPIRegistry.registerPath(route);
   }
   return registry.getOpenAPI31Document({
@@ -61,6 +63,7 @@ function describeRewards(schemas: RequestSchemas) {
         "invalid_json",
         "unauthorized",
         "run_not_found",
+        "run_finished",
         "cancelled",
         "too_large",
         "unsupported_media_type",
@@ -97,21 +100,4 @@ function describeReadiness() {
       ...describeProblems(["unauthorized"]),
     },
   });
-}
-
-/** One response per status; its description lists the codes that it stands for. */
-function describeProblems(codes: readonly ProblemCode[]) {
-  const byStatus = new Map<number, ProblemCode[]>();
-  for (const code of codes) {
-    const status = problemStatus(code);
-    byStatus.set(status, [...(byStatus.get(status) ?? []), code]);
-  }
-  const responses = [...byStatus].map(([status, listed]) => {
-    const description = listed.map((code) => `\`${code}\``).join(", ");
-    return [
-      status,
-      { description, content: { "application/problem+json": { schema: ProblemAnswer } } },
-    ] as const;
-  });
-  return Object.fromEntries(responses);
 }

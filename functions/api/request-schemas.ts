@@ -2,6 +2,7 @@
  * The shapes of requests: what is validated and what is published are the same objects.
  */
 import { z } from "@hono/zod-openapi";
+import { runIdPattern, runLimits } from "../pool/runs/run-wish.ts";
 
 /** Bounds of a request. What depends on a worker's size is configuration. */
 export const requestLimits = {
@@ -10,6 +11,7 @@ export const requestLimits = {
   inputBytes: 1_048_576,
   completionBytes: 262_144,
   taskKeyCharacters: 200,
+  idempotencyKeyCharacters: 200,
   /** Verdicts that one answer may hold, equal samples counted each. */
   answeredVerdicts: 1_000_000,
 } as const;
@@ -57,7 +59,7 @@ const TaskKey = z.string().refine((key) => countCharacters(key) <= requestLimits
 
 const RunId = z
   .string()
-  .regex(/^[A-Za-z0-9._:-]{1,200}$/, "must be 1 to 200 letters, digits, and any of . _ : -")
+  .regex(runIdPattern, `must be 1 to ${runLimits.idCharacters} letters, digits, and any of . _ : ~ -`)
   .openapi({ description: "A registered run; without one the batch counts for the run `default`." });
 
 const defaultOptions = {
@@ -81,6 +83,12 @@ const RewardsHeaders = z.object({
     .string()
     .optional()
     .openapi({ description: "`application/x-ndjson` streams.", example: "application/json" }),
+  "idempotency-key": z
+    .string()
+    .min(1)
+    .max(requestLimits.idempotencyKeyCharacters)
+    .optional()
+    .openapi({ description: "The batch's name, by which `DELETE /v1/batches/{key}` cancels it." }),
   "x-request-id": z.string().optional().openapi({ description: "Echoed, if well formed." }),
 });
 

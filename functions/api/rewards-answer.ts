@@ -84,5 +84,9 @@ function encodeUsage(usage: Usage): Json {
     retries: usage.retries,
     programs_run: usage.programsRun,
     duplicates: usage.duplicates,
+    ...(usage.costUsd === undefined ? {} : { cost_usd: usage.costUsd }),
+    ...(usage.workerSecondsSincePreviousBatch === undefined
+      ? {}
+      : { worker_seconds_since_previous_batch: usage.workerSecondsSincePreviousBatch }),
   };
 }

@@ -7,7 +7,7 @@ import type { ChatMessage, Completion } from "../grading/extraction.ts";
 import type { Batch, Sample } from "../rewards/batch.ts";
 import { createTaskPreparer, type PreparedTask, type PrepareTask } from "../rewards/task.ts";
 import { type Path, quoteName } from "./json-pointer.ts";
-import { Problem } from "./problem.ts";
+import { refuseRequest } from "./refused-request.ts";
 import { type RequestSchemas, requestLimits } from "./request-schemas.ts";
 import { createProblemList, type ProblemList, readAgainst } from "./schema-reading.ts";
 
@@ -65,7 +65,8 @@ export function createRequestReader(schemas: RequestSchemas): (value: unknown) =
     const problems = createProblemList();
     const prepareTask = createTaskPreparer();
     const request = readRequest({ schemas: readingSchemas, prepareTask, problems, tasks: new Map() }, value);
-    if (problems.items.length > 0 || request === null) throw describeProblems(problems);
+    if (problems.items.length > 0 || request === null)
+      throw refuseRequest(problems.items, "Nothing was run.");
     return request;
   };
 }
@@ -77,17 +78,6 @@ function createReadingSchemas({ RewardsRequest, Sample, Task, TaskKey }: Request
     samples: z.array(z.unknown()).min(1).max(requestLimits.samples),
   });
   return { Body, Task, TaskKey, TaskChoice: Sample.shape.task, Sample: Sample.extend({ task: z.unknown() }) };
-}
-
-function describeProblems(problems: ProblemList): Problem {
-  const { items } = problems;
-  const count = problems.isFull()
-    ? `${items.length} problems or more`
-    : items.length === 1
-      ? "a problem"
-      : `${items.length} problems`;
-  const detail = `The request has ${count}, listed in 'errors' with the places. Nothing was run.`;
-  return new Problem("invalid_request", detail, { errors: items });
 }
 
 function readRequest(reading: Reading, value: unknown): RewardsRequest | null {

@@ -4,45 +4,64 @@
 import type { Context } from "hono";
 import { stream } from "hono/streaming";
 import type { BatchHooks, GradeBatch, SampleResult } from "../rewards/batch.ts";
+import type { Admission, BatchOrigin } from "../rewards/run-grading.ts";
+import type { CallerVariables } from "./authentication.ts";
+import { readBatchId } from "./batches-route.ts";
 import { readJsonBody } from "./body.ts";
 import type { LogEvent } from "./log.ts";
-import { describeProblem, describeRetry, Problem, toProblem } from "./problem.ts";
+import { describeProblem, describeRetry, type Problem, toProblem } from "./problem.ts";
 import type { RequestVariables } from "./request-id.ts";
 import { encodeAnswer, encodeResultLine, encodeSummaryLine } from "./rewards-answer.ts";
 import type { RewardsRequest } from "./rewards-request.ts";
+import { runFinished, runNotFound } from "./runs-routes.ts";
+
+export type AdmitBatch = (origin: BatchOrigin) => Promise<Admission>;
 
 export interface RewardsRouteDeps {
-  readonly gradeBatch: GradeBatch;
+  readonly admitBatch: AdmitBatch;
   readonly readRequest: (body: unknown) => RewardsRequest;
   readonly log: LogEvent;
 }
 
-type RewardsContext = Context<{ Variables: RequestVariables }>;
+type RewardsContext = Context<{ Variables: RequestVariables & CallerVariables }>;
+
+/** A request and the grader that its run has given it. */
+interface AdmittedRequest extends RewardsRequest {
+  readonly gradeBatch: GradeBatch;
+}
 
 const STREAM_TYPE = "application/x-ndjson";
 
 /** Makes the handler. Everything is validated before a worker is asked for. */
 export function handleRewards(deps: RewardsRouteDeps) {
   return async (c: RewardsContext): Promise<Response> => {
+    const batchId = readBatchId(c.get("callerId"), c.req.header("idempotency-key"));
     const { value } = await readJsonBody(c.req.raw);
-    const request = deps.readRequest(value);
-    admitRun(request.runId);
-    return prefersStream(c.req.header("accept"))
-      ? streamAnswer(deps, c, request)
-      : sendAnswer(deps, c, request);
+    const request = await admit(deps, deps.readRequest(value), batchId);
+    return prefersStream(c.req.header("accept")) ? streamAnswer(deps, c, request) : sendAnswer(c, request);
   };
 }
 
-function admitRun(runId: string): void {
-  if (runId === "default") return;
-  throw new Problem("run_not_found", `There is no run '${runId}'. Register it, or leave 'run_id' out.`);
+async function admit(
+  { admitBatch }: RewardsRouteDeps,
+  request: RewardsRequest,
+  batchId: string | null,
+): Promise<AdmittedRequest> {
+  const { runId } = request;
+  const admission = await admitBatch({ runId, batchId });
+  switch (admission.kind) {
+    case "admitted":
+      return { ...request, gradeBatch: admission.gradeBatch };
+    case "run_not_found":
+      throw runNotFound(runId);
+    case "run_finished":
+      throw runFinished(runId);
+    default:
+      return admission satisfies never;
+  }
 }
 
-async function sendAnswer(
-  deps: RewardsRouteDeps,
-  c: RewardsContext,
-  request: RewardsRequest,
-): Promise<Response> {
+async function sendAnswer(c: RewardsContext, request: AdmittedRequest): Promise<Response> {
   const results = new Array<SampleResult>(request.batch.samples.length);
   const hooks: BatchHooks = {
     signal: c.req.raw.signal,
@@ -50,7 +69,7 @@ async function sendAnswer(
       results[index] = result;
     },
   };
-  const answer = await deps.gradeBatch(request.batch, hooks);
+  const answer = await request.gradeBatch(request.batch, hooks);
   return c.json(encodeAnswer(answer, results, request.detail, c.get("requestId")));
 }
 
@@ -58,7 +77,7 @@ async function sendAnswer(
  * The status is sent before anything has run, so whatever goes wrong later is the last line. A stream that ends
  * without a summary or an error was cut.
  */
-function streamAnswer(deps: RewardsRouteDeps, c: RewardsContext, request: RewardsRequest): Response {
+function streamAnswer(deps: RewardsRouteDeps, c: RewardsContext, request: AdmittedRequest): Response {
   const requestId = c.get("requestId");
   const gone = new AbortController();
   c.req.raw.signal.addEventListener("abort", () => gone.abort(), { once: true });
@@ -69,7 +88,7 @@ function streamAnswer(deps: RewardsRouteDeps, c: RewardsContext, request: Reward
     lines.onAbort(() => gone.abort());
     const write = (line: unknown) => lines.write(`${JSON.stringify(line)}\n`);
     try {
-      const answer = await deps.gradeBatch(request.batch, {
+      const answer = await request.gradeBatch(request.batch, {
         signal: gone.signal,
         onSample: (index, result) => void write(encodeResultLine(index, result, request.detail)),
         onProgress: (done, total) => void write({ type: "progress", done, total }),

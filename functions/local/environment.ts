@@ -3,14 +3,23 @@ import type { E2bOptions } from "../adapters/e2b-options.ts";
 import { Fault } from "../rewards/faults.ts";
 import type { LocalStackOptions } from "./stack.ts";
 
-const text = z.string().trim().min(1).optional();
+/** An empty variable is one that is not set, as shells and compose files leave them behind. */
+function unlessEmpty<Schema extends z.ZodType>(schema: Schema) {
+  return z.preprocess((value) => (value === "" ? undefined : value), schema.optional());
+}
+
+const text = unlessEmpty(z.string().trim().min(1));
+const address = unlessEmpty(z.url());
+const bearerKey = unlessEmpty(
+  z.string().regex(/^\S+$/, "must have no blanks: it could not be sent as a bearer key"),
+);
 const variables = z.object({
-  CODE_REWARDS_API_KEY: text,
+  CODE_REWARDS_API_KEY: bearerKey,
   E2B_API_KEY: text,
-  E2B_API_URL: z.url().optional(),
-  E2B_SANDBOX_URL: z.url().optional(),
+  E2B_API_URL: address,
+  E2B_SANDBOX_URL: address,
   E2B_DOMAIN: text,
-  DYNAMODB_ENDPOINT: z.url().optional(),
+  DYNAMODB_ENDPOINT: address,
 });
 
 type FromEnvironment = Pick<LocalStackOptions, "apiKey" | "e2b" | "dynamoDbEndpoint">;

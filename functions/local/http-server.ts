@@ -1,7 +1,10 @@
 import { once } from "node:events";
+import { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createAdaptorServer } from "@hono/node-server";
 import type { Hono } from "hono";
+
+const lastAnswersMs = 1_000;
 
 export interface HttpServer {
   readonly url: string;
@@ -19,8 +22,16 @@ export async function serveOnLoopback(app: Hono<any>, port: number): Promise<Htt
     async close() {
       const closed = once(server, "close");
       server.close();
-      if ("closeAllConnections" in server) server.closeAllConnections();
-      await closed;
+      await (server instanceof Server ? endConnections(server, closed) : closed);
     },
   };
+}
+
+/** Answers that are on their way arrive; whoever is still connected after that is cut off. */
+async function endConnections(server: Server, closed: Promise<unknown>): Promise<void> {
+  const idle = setInterval(() => server.closeIdleConnections(), 20);
+  const rest = setTimeout(() => server.closeAllConnections(), lastAnswersMs);
+  await closed;
+  clearInterval(idle);
+  clearTimeout(rest);
 }

@@ -19,9 +19,30 @@ export interface GradedBatch {
   };
 }
 
+export interface EndpointAddress {
+  readonly url: string;
+  readonly apiKey: string;
+}
+
+/** One call with a JSON answer. Throws with the server's own words when it refuses. */
+export async function callEndpoint(
+  endpoint: EndpointAddress,
+  method: string,
+  path: string,
+  body?: unknown,
+): Promise<unknown> {
+  const response = await fetch(new URL(path, endpoint.url), {
+    method,
+    headers: { authorization: `Bearer ${endpoint.apiKey}`, "content-type": "application/json" },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  if (!response.ok) throw new Error(`${response.status}: ${await response.text()}`);
+  return response.json();
+}
+
 /** Grades a batch and calls `onResult` as each sample ends. Throws with the server's own words when it refuses. */
 export async function requestRewards(
-  endpoint: { readonly url: string; readonly apiKey: string },
+  endpoint: EndpointAddress,
   batch: unknown,
   onResult: (result: SampleLine) => void = () => {},
 ): Promise<GradedBatch> {

@@ -6,18 +6,19 @@
  * it is doing. Fails when a reward is not what it must be, when healthy workers were not used again, or when E2B's own
  * list still shows a sandbox in the end.
  */
+import { randomUUID } from "node:crypto";
 import { parseArgs } from "node:util";
 import { readEnvironment } from "./environment.ts";
 import { refuseToStart, requireLinux } from "./refusal.ts";
-import { type GradedBatch, requestRewards } from "./rewards-client.ts";
+import { callEndpoint, type GradedBatch, requestRewards } from "./rewards-client.ts";
 import { smokeCompletions, smokeRewards, smokeTask } from "./smoke-programs.ts";
 import { startLocalStack } from "./stack.ts";
 
 interface Endpoint {
   readonly url: string;
   readonly apiKey: string;
-  /** Ends what was started here, and returns the sandboxes that are still there; null when they are not ours to end. */
-  close(): Promise<readonly string[] | null>;
+  /** Ends what was started here, and returns the sandboxes that are still there. */
+  close(): Promise<readonly string[]>;
 }
 
 function say(line: string): void {
@@ -30,7 +31,7 @@ async function openEndpoint(): Promise<Endpoint> {
   if (url !== undefined) {
     if (apiKey === undefined) throw new Error("CODE_REWARDS_URL is set: set CODE_REWARDS_API_KEY as well");
     say(`using the endpoint at ${url}`);
-    return { url, apiKey, close: async () => null };
+    return { url, apiKey, close: async () => [] };
   }
   if (!values.e2b) requireLinux();
   const where = values.e2b ? "with E2B's sandboxes" : "with sandboxes on this machine";
@@ -48,10 +49,24 @@ async function openEndpoint(): Promise<Endpoint> {
   };
 }
 
-function grade(endpoint: Endpoint): Promise<GradedBatch> {
+/** Registers the run that this command's batches count for, so that its workers can be ended with it. */
+async function startRun(endpoint: Endpoint): Promise<string> {
+  const runId = `smoke-${randomUUID()}`;
+  await callEndpoint(endpoint, "PUT", `/v1/runs/${runId}`, { name: "smoke", workers: 1 });
+  return runId;
+}
+
+/** Finishes the run; returns what E2B's list still shows of it. */
+async function finishRun(endpoint: Endpoint, runId: string): Promise<readonly string[]> {
+  const answer = await callEndpoint(endpoint, "DELETE", `/v1/runs/${runId}`);
+  return (answer as { remaining_sandboxes: string[] }).remaining_sandboxes;
+}
+
+function grade(endpoint: Endpoint, runId: string): Promise<GradedBatch> {
   const names = Object.keys(smokeCompletions);
   const samples = Object.values(smokeCompletions).map((completion) => ({ task: "records", completion }));
-  return requestRewards(endpoint, { tasks: { records: smokeTask }, samples }, (result) => {
+  const batch = { run_id: runId, tasks: { records: smokeTask }, samples };
+  return requestRewards(endpoint, batch, (result) => {
     const verdicts = result.verdicts?.map(({ verdict }) => verdict).join(", ");
     say(`  ${names[result.index]}: ${result.reward} (${verdicts ?? result.reason ?? result.status})`);
   });
@@ -72,20 +87,22 @@ function findFaults(batch: GradedBatch): string[] {
 async function smoke(): Promise<string[]> {
   const endpoint = await openEndpoint();
   const problems: string[] = [];
+  let runId: string | undefined;
   try {
+    runId = await startRun(endpoint);
     say("grading five programs");
-    const first = await grade(endpoint);
-    say("grading them again, on the same workers");
-    const second = await grade(endpoint);
+    const first = await grade(endpoint, runId);
+    say("grading them again, on the same worker");
+    const second = await grade(endpoint, runId);
     problems.push(...findFaults(first), ...findFaults(second));
     if (second.usage.workers_created > 0) problems.push("the second batch had to create workers");
     const seconds = first.usage.worker_seconds + second.usage.worker_seconds;
     say(`worker seconds: ${seconds.toFixed(2)}; retries: ${first.usage.retries + second.usage.retries}`);
     console.log(JSON.stringify(nameRewards(first)));
   } finally {
-    const left = await endpoint.close();
-    if (left === null) say("the endpoint keeps its workers for the next batch");
-    else if (left.length > 0) problems.push(`sandboxes still running: ${left.join(", ")}`);
+    const left = runId === undefined ? [] : [...(await finishRun(endpoint, runId))];
+    left.push(...(await endpoint.close()));
+    if (left.length > 0) problems.push(`sandboxes still running: ${left.join(", ")}`);
     else say("no sandbox is left running");
   }
   return problems;

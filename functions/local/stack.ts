@@ -10,8 +10,8 @@ import { ensureTable } from "../adapters/dynamodb-setup.ts";
 import type { CountedTable } from "../adapters/dynamodb-table.ts";
 import type { E2bOptions } from "../adapters/e2b-options.ts";
 import { systemClock } from "../adapters/system-clock.ts";
-import type { LogEvent } from "../api/log.ts";
-import type { PoolEvent } from "../pool/lease-source.ts";
+import { createLineLog } from "../log-lines.ts";
+import { defaultShape } from "../pool/cost.ts";
 import { defaultRunId, defaultRunWorkers } from "../pool/runs/run-row.ts";
 import { plans } from "../pool/settings.ts";
 import { Fault } from "../rewards/faults.ts";
@@ -27,8 +27,6 @@ process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED ??= "true";
 
 const localE2bKey = "e2b_local";
 const tableName = "code-rewards-local";
-/** What E2B's default template has, so that a task which fits here fits there. */
-const workerMemoryMib = 512;
 /** Of the default run. */
 const workersPerRun = defaultRunWorkers;
 const warmUpMs = 60_000;
@@ -71,10 +69,14 @@ export async function startLocalStack(options: LocalStackOptions): Promise<Local
   const close = async () => {
     for (const closeOne of closers.splice(0).reverse()) await closeOne();
   };
+  const closeQuietly = async () => {
+    // What can't be ended here ends with this process; the first error is the one to be told.
+    for (const closeOne of closers.splice(0).reverse()) await closeOne().catch(() => {});
+  };
   try {
     return { ...(await startParts(options, closers)), close };
   } catch (error) {
-    await close();
+    await closeQuietly();
     throw error;
   }
 }
@@ -96,15 +98,16 @@ async function startParts(
   await ensureTable(createDynamoDbClient(dynamoDbOptions), tableName, systemClock);
   const apiKey = options.apiKey ?? randomBytes(24).toString("base64url");
   const service = wireService(
-    { apiKeys: [apiKey], e2b, dynamoDb: dynamoDbOptions, tableName, plan, workerMemoryMib },
-    { clock: systemClock, log: logToStandardError, reportPool: reportFaults },
+    // What E2B's default template has, so that a task which fits here fits there.
+    { apiKeys: [apiKey], e2b, dynamoDb: dynamoDbOptions, tableName, plan, worker: defaultShape },
+    { clock: systemClock, ...createLineLog(console.error) },
   );
   // A pool whose table ends with this process is nobody else's: its sandboxes must not outlive it.
   if (dynamoDb) closers.push(async () => void (await emptyPool(service)));
   await warmUp(service);
   if (options.cron ?? true) closers.push(sweepEveryMinute(service));
   const server = await serveOnLoopback(addSweepRoute(service, apiKey), options.port);
-  closers.push(server.close);
+  closers.push(server.close, service.stop);
   return {
     url: server.url,
     apiKey,
@@ -138,7 +141,8 @@ async function warmUp({ leases }: Service): Promise<void> {
   const source = leases.forBatch({ runId: defaultRunId, batchId: "warm-up" });
   const deadlineAtMs = systemClock.nowMs() + warmUpMs;
   const lease = await source.acquire({ deadlineAtMs, signal: new AbortController().signal });
-  await lease?.release("healthy");
+  if (lease === null) throw new Fault("no_capacity", `No worker could be created within ${warmUpMs} ms.`);
+  await lease.release("healthy");
 }
 
 async function emptyPool({ pool, leases }: Service): Promise<readonly string[]> {
@@ -147,14 +151,4 @@ async function emptyPool({ pool, leases }: Service): Promise<readonly string[]> 
   const poolId = await pool.poolId();
   await Promise.all((await sandboxes.list(poolId)).map(({ sandboxId }) => sandboxes.kill(sandboxId)));
   return (await sandboxes.list(poolId)).map(({ sandboxId }) => sandboxId);
-}
-
-const logToStandardError: LogEvent = ({ cause, ...event }) => {
-  console.error(JSON.stringify(event), cause ?? "");
-};
-
-function reportFaults(event: PoolEvent): void {
-  if (event.kind !== "fault") return;
-  const { fault } = event;
-  console.error("pool:", fault instanceof Fault ? `${fault.code}: ${fault.message}` : fault);
 }

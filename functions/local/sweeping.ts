@@ -1,6 +1,8 @@
 /** The cron's work on this machine: every minute, and when somebody asks. */
+import { randomUUID } from "node:crypto";
 import { Hono } from "hono";
 import { hashApiKey, requireApiKey } from "../api/authentication.ts";
+import { respondWithProblem, toProblem } from "../api/problem.ts";
 import type { SweepReport } from "../pool/sweep/report.ts";
 import { sweepPool } from "../pool/sweep/sweep.ts";
 import type { Service } from "../wiring.ts";
@@ -9,8 +11,8 @@ const intervalMs = 60_000;
 const passMs = 50_000;
 
 /** One pass, logged as one line when it did or met anything. */
-async function sweepOnce({ pool }: Service): Promise<SweepReport> {
-  const report = await sweepPool(pool, { deadlineAtMs: pool.clock.nowMs() + passMs });
+async function sweepOnce({ pool, stopping: signal }: Service): Promise<SweepReport> {
+  const report = await sweepPool(pool, { deadlineAtMs: pool.clock.nowMs() + passMs, signal });
   const didSomething = Object.values(report.did).some((count) => count > 0);
   if (didSomething || report.faultCount > 0)
     console.error(JSON.stringify({ message: "swept the pool", ...report }));
@@ -40,6 +42,7 @@ export function addSweepRoute(service: Service, apiKey: string): Hono<any> {
   app.post("/local/sweep", requireApiKey([hashApiKey(apiKey)]), async (c) =>
     c.json(await sweepOnce(service)),
   );
+  app.onError((error) => respondWithProblem(toProblem(error), randomUUID()));
   app.mount("/", service.app.fetch);
   return app;
 }

@@ -15,16 +15,26 @@ import type { WorkerSource } from "../rewards/ports.ts";
 import { type CreationContext, type CreationResult, createWorker } from "./creation.ts";
 import { type HoldContext, holdLease, type PoolLease } from "./held-lease.ts";
 import { backoffMs, drawSome, pollDelayMs } from "./polling.ts";
-import { emptySlots, expiredWorkers, fitWorkers, type PoolView, readPool } from "./pool-view.ts";
+import {
+  countHeld,
+  emptySlots,
+  expiredWorkers,
+  fitWorkers,
+  isAnotherRunWaiting,
+  type PoolView,
+  readPool,
+} from "./pool-view.ts";
 import { type SlotRow, shortTag, type WorkerRow, workerOf } from "./slot-row.ts";
 import { acquireSlot } from "./slots/acquire.ts";
 import { releaseReady } from "./slots/release.ts";
 import { takeOverSlot } from "./slots/take-over.ts";
 import type { Holder } from "./slots/write.ts";
 import { isCrowded, isOurTurn, typicalWaitMs } from "./turns.ts";
+import { signEveryMs, signWaiting, waitsPatientlyMs } from "./waiting.ts";
 
 /** Preflights that fail this often, and none that succeeds, won't get better while this batch waits. */
 const hopelessAfter = 3;
+const lookForWaitingEveryMs = 2_000;
 
 export type PoolContext = CreationContext & HoldContext;
 
@@ -57,6 +67,7 @@ type AcquireOptions = Parameters<WorkerSource["acquire"]>[0];
 
 export interface PoolWorkerSource extends WorkerSource {
   acquire(options: AcquireOptions): Promise<PoolLease | null>;
+  isWantedElsewhere(): Promise<boolean>;
 }
 
 export interface LeaseSource {
@@ -78,6 +89,17 @@ interface Shared {
   createNotBeforeMs: number;
   /** How long one waits for a worker, as of the last look at the pool. */
   typicalWaitMs: number;
+  /** When this container last said of a run that it waits, and when it last looked whether another one does. */
+  readonly signedAtMs: Map<string, number>;
+  lookedForWaitingAtMs: number;
+  /** The read of the pool that is under way: all who wait in this container look at the same one. */
+  reading: Promise<SharedView> | null;
+}
+
+interface SharedView {
+  readonly view: PoolView;
+  /** Free and expired workers that one of this container has gone for: the others would come too late. */
+  readonly tried: Set<number>;
 }
 
 /** One per container: it remembers which slots were used last. */
@@ -94,9 +116,15 @@ export function createLeaseSource(
     lastFault: null,
     createNotBeforeMs: 0,
     typicalWaitMs: 0,
+    signedAtMs: new Map(),
+    lookedForWaitingAtMs: 0,
+    reading: null,
   };
   return {
-    forBatch: (demand) => ({ acquire: (options) => acquire(shared, newSearch(shared, demand, options)) }),
+    forBatch: (demand) => ({
+      acquire: (options) => acquire(shared, newSearch(shared, demand, options)),
+      isWantedElsewhere: () => isWantedElsewhere(shared, shortTag(demand.runId)),
+    }),
     settled: async () => {
       while (shared.creations.size > 0) await Promise.allSettled(shared.creations);
     },
@@ -171,21 +199,26 @@ async function look(shared: Shared, search: Search): Promise<Found | null> {
   if (await search.demand.isOver?.()) {
     throw new Fault("cancelled", "the batch's run was finished", { retryable: false });
   }
-  const view = await readPool(ctx);
+  const { view, tried } = await readShared(shared);
+  const isUntried = ({ slot }: WorkerRow) => !tried.has(slot);
   if (search.fault?.code === "store_unavailable") search.fault = null; // it answers again
-  if (heldBy(view, search.holder.runTag) >= (search.demand.runWorkers ?? Number.POSITIVE_INFINITY))
-    return null;
+  await signIfPatient(shared, search, view);
   const nowMs = ctx.clock.nowMs();
+  shared.typicalWaitMs = typicalWaitMs(view, nowMs);
+  const allowed = search.demand.runWorkers ?? Number.POSITIVE_INFINITY;
+  if (countHeld(ctx, view, search.holder.runTag, nowMs) >= allowed) return null;
   const waitedMs = Math.max(0, nowMs - search.startedAtMs);
   const holder = { ...search.holder, waitedMs: Number(waitedMs.toPrecision(2)) }; // rows are short of room
-  shared.typicalWaitMs = typicalWaitMs(view, nowMs);
-  const fit = fitWorkers(ctx, view, nowMs);
+  const fit = fitWorkers(ctx, view, nowMs).filter(isUntried);
   if (!isTurnOf(shared, waitedMs, fit, nowMs)) return null;
   for (const row of drawSome(fit, 3, ctx.random)) {
+    if (tried.has(row.slot)) continue;
+    tried.add(row.slot);
     const free = found(await acquireSlot(ctx, row.slot, holder), "free");
     if (free !== null) return free;
   }
-  for (const row of drawSome(expiredWorkers(ctx, view, nowMs), 1, ctx.random)) {
+  for (const row of drawSome(expiredWorkers(ctx, view, nowMs).filter(isUntried), 1, ctx.random)) {
+    tried.add(row.slot);
     const orphan = found(await takeOverSlot(ctx, row, holder), "taken_over");
     if (orphan !== null) return orphan;
   }
@@ -200,8 +233,39 @@ function isTurnOf(shared: Shared, waitedMs: number, free: readonly WorkerRow[], 
   return isOurTurn(waiter, random());
 }
 
-function heldBy(view: PoolView, runTag: string): number {
-  return view.slots.filter((row) => row.state === "leased" && row.heldForRun === runTag).length;
+/** A run that waits with nothing says so after a while, for handlers that hold several workers. */
+async function signIfPatient({ ctx, signedAtMs, report }: Shared, search: Search, view: PoolView) {
+  const { runTag } = search.holder;
+  const nowMs = ctx.clock.nowMs();
+  const isPatient = nowMs - search.startedAtMs >= waitsPatientlyMs;
+  if (!isPatient || nowMs - (signedAtMs.get(runTag) ?? 0) < signEveryMs) return;
+  if (countHeld(ctx, view, runTag, nowMs) > 0 || fitWorkers(ctx, view, nowMs).length > 0) return;
+  signedAtMs.set(runTag, nowMs);
+  await signWaiting(ctx, runTag).catch((fault: unknown) => report({ kind: "fault", fault }));
+}
+
+/** Looks at most every other second, for the whole container: chunks may be short. Never throws. */
+async function isWantedElsewhere(shared: Shared, ownTag: string): Promise<boolean> {
+  const { ctx, report } = shared;
+  const nowMs = ctx.clock.nowMs();
+  if (nowMs - shared.lookedForWaitingAtMs < lookForWaitingEveryMs) return false;
+  shared.lookedForWaitingAtMs = nowMs;
+  try {
+    const { view } = await readShared(shared);
+    return isAnotherRunWaiting(ctx, view, ownTag, nowMs);
+  } catch (fault) {
+    report({ kind: "fault", fault });
+    return false;
+  }
+}
+
+function readShared(shared: Shared): Promise<SharedView> {
+  shared.reading ??= readPool(shared.ctx)
+    .then((view) => ({ view, tried: new Set<number>() }))
+    .finally(() => {
+      shared.reading = null;
+    });
+  return shared.reading;
 }
 
 function found(row: SlotRow | null, how: Found["how"]): Found | null {

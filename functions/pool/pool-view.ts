@@ -10,12 +10,15 @@ import {
 } from "./slot-row.ts";
 import { nextCreateAtMs, pacingKey } from "./slots/pacing.ts";
 import type { SlotContext } from "./slots/write.ts";
+import { readWaiting, type WaitingRun } from "./waiting.ts";
 
 export interface PoolView {
   /** One per slot of the settings, in order, and after them what lies above (the pool was made smaller). */
   readonly slots: readonly SlotRow[];
   /** From when the next creation may be admitted. */
   readonly nextCreateAtMs: number;
+  /** Runs that said they wait with no worker at all, some of them some time ago. */
+  readonly waiting: readonly WaitingRun[];
 }
 
 /** Reads all slots and the pacing in one query; throws a `Fault` rather than show a part of them. */
@@ -33,7 +36,8 @@ export async function readPool(ctx: SlotContext): Promise<PoolView> {
     (_, slot) => bySlot.get(slot) ?? unusedSlot(slot),
   );
   const above = [...bySlot.values()].filter((row) => row.slot >= ctx.settings.slots);
-  return { slots: [...wanted, ...above], nextCreateAtMs: nextCreateAtMs(pacing) };
+  const waiting = rows.flatMap((stored) => readWaiting(stored) ?? []);
+  return { slots: [...wanted, ...above], nextCreateAtMs: nextCreateAtMs(pacing), waiting };
 }
 
 /** Free workers that a handler of this version may acquire. */
@@ -69,4 +73,27 @@ function isFit(row: WorkerRow, settings: SlotContext["settings"], nowMs: number)
     row.maxAtMs > neededUntilMs &&
     row.supervisorVersion === settings.supervisorVersion
   );
+}
+
+/** Whether another run waits that holds nothing, and there is no free worker that it could have. */
+export function isAnotherRunWaiting(
+  ctx: SlotContext,
+  view: PoolView,
+  ownTag: string,
+  nowMs: number,
+): boolean {
+  if (fitWorkers(ctx, view, nowMs).length > 0) return false;
+  return view.waiting.some(
+    ({ runTag, waitsUntilMs }) =>
+      runTag !== ownTag && waitsUntilMs > nowMs && countHeld(ctx, view, runTag, nowMs) === 0,
+  );
+}
+
+/** Workers that batches of the run hold; one whose lease is over is there to be taken, by the run itself too. */
+export function countHeld({ settings }: SlotContext, view: PoolView, runTag: string, nowMs: number): number {
+  const isHeld = (row: SlotRow) =>
+    row.state === "leased" &&
+    row.heldForRun === runTag &&
+    (row.leaseUntilMs ?? 0) >= nowMs - settings.graceMs;
+  return view.slots.filter(isHeld).length;
 }

@@ -142,3 +142,12 @@ export interface WorkerFactory {
   /** Reaches a published worker, without a round trip. */
   attach(worker: WorkerAddress): WorkerExecutor;
 }
+
+/** Ends what runs on a worker. */
+export interface WorkerStopper {
+  /**
+   * Raises the worker's fence, and resolves once nothing of it, nor of older tokens, is left. Throws a `Fault` when the
+   * worker doesn't say so.
+   */
+  stop(worker: WorkerAddress, fencingToken: number, signal: AbortSignal): Promise<void>;
+}

@@ -72,6 +72,13 @@ export interface Usage {
   readonly programsRun: number;
   /** Samples that needed no run of their own, being equal to another one. */
   readonly duplicates: number;
+  /** What its own worker seconds cost, where rates are known. */
+  readonly costUsd?: number;
+  /**
+   * Worker time, idle time too, since the batch of its run before this one, where there are runs. Null when the run's
+   * record could not be reached.
+   */
+  readonly workerSecondsSincePreviousBatch?: number | null;
 }
 
 export interface BatchAnswer {
@@ -93,7 +100,7 @@ export interface BatchHooks {
  * Grades one batch.
  *
  * Throws a `Fault` only when no program was started: `no_capacity`, `sandbox_unavailable`, `store_unavailable`,
- * `isolation_failed` or `misconfigured`; and `cancelled` when it was told to stop. Every other fault is data in a
+ * `isolation_failed` or `misconfigured`; and `cancelled` or `run_finished` when it was told to stop. Every other fault is data in a
  * sample's result. All workers are back in the pool when it returns or throws.
  */
 export type GradeBatch = (batch: Batch, hooks: BatchHooks) => Promise<BatchAnswer>;

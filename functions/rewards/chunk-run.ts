@@ -3,7 +3,7 @@
  */
 import type { CaseResult } from "./batch.ts";
 import type { Board } from "./board.ts";
-import { Fault } from "./faults.ts";
+import { endsBatch, Fault } from "./faults.ts";
 import type { PlannedProgram } from "./plan.ts";
 import type { CaseOutcome, Chunk, ChunkEnd, WorkerEvent, WorkerLease } from "./ports.ts";
 import type { Assignment } from "./work-queue.ts";
@@ -43,7 +43,7 @@ interface ChunkRun {
 /**
  * Runs an assignment and tells whether its worker may be used again.
  *
- * Throws a `cancelled` fault when somebody else stopped this batch on the worker, and whatever is not a fault.
+ * Throws a fault that ends the batch when somebody else stopped it on the worker, and whatever is not a fault.
  */
 export async function runChunk(
   lease: WorkerLease,
@@ -67,7 +67,7 @@ export async function runChunk(
     return settleRest(run, end);
   } catch (error) {
     if (setup.signal.aborted) return "healthy";
-    if (!(error instanceof Fault) || error.code === "cancelled") throw error;
+    if (!(error instanceof Fault) || endsBatch(error)) throw error;
     giveBackRest(run, error, error.code === "worker_lost" || error.code === "supervisor_protocol");
     return "broken";
   }

@@ -13,7 +13,7 @@
 import { setMaxListeners } from "node:events";
 import type { Board } from "./board.ts";
 import { type ChunkSetup, deadlineExceeded, runChunk } from "./chunk-run.ts";
-import { Fault } from "./faults.ts";
+import { endsBatch, Fault } from "./faults.ts";
 import type { Clock, WorkerLease, WorkerSource } from "./ports.ts";
 
 export interface DispatchSetup {
@@ -39,6 +39,8 @@ export interface DispatchReport {
 const CASES_PER_WORKER = 16;
 /** Between a request for a worker that failed and the next one, while other workers are here. */
 const REST_MS = 5_000;
+/** A batch that is over soon need not ask who else would like its workers. */
+const YIELD_AFTER_MS = 3_000;
 
 interface Dispatch {
   readonly setup: DispatchSetup;
@@ -143,7 +145,8 @@ async function recruit(state: Dispatch): Promise<void> {
     }
     const had = await acquire(state);
     if (had instanceof Fault) {
-      if (had.code === "misconfigured" && state.setup.board.programsRun() === 0) stopWith(state, had);
+      const isHopeless = had.code === "misconfigured" && state.setup.board.programsRun() === 0;
+      if (isHopeless || endsBatch(had)) stopWith(state, had);
       else if (state.crew === 0) giveUp(state, had);
       else rest(state);
     } else if (had !== null) {
@@ -213,6 +216,10 @@ async function serve(state: Dispatch, lease: WorkerLease): Promise<void> {
       noteChange(state);
       condition = await runChunk(lease, assignment, setUpChunk(state));
       noteChange(state);
+      if (condition === "healthy" && (await shouldYield(state, sinceMs))) {
+        rest(state);
+        break;
+      }
     }
   } catch (error) {
     stopWith(state, error);
@@ -224,6 +231,14 @@ async function serve(state: Dispatch, lease: WorkerLease): Promise<void> {
     if (lease.created === true) state.workersCreated += 1;
     state.heldMs += clock.nowMs() - sinceMs;
   }
+}
+
+/** One of several workers goes to somebody who has none; those that stay do the rest of the work. */
+async function shouldYield(state: Dispatch, sinceMs: number): Promise<boolean> {
+  if (state.setup.clock.nowMs() - sinceMs < YIELD_AFTER_MS) return false;
+  if (state.crew < 2 || state.setup.board.queuedCases() === 0) return false;
+  const isWanted = (await state.setup.workers.isWantedElsewhere?.()) ?? false;
+  return isWanted && state.crew > 1;
 }
 
 function setUpChunk(state: Dispatch): ChunkSetup {

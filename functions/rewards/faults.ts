@@ -15,7 +15,8 @@ export type FaultCode =
   | "store_unavailable"
   | "invalid_task"
   | "misconfigured"
-  | "cancelled";
+  | "cancelled"
+  | "run_finished";
 
 export class Fault extends Error {
   readonly code: FaultCode;
@@ -32,4 +33,9 @@ export class Fault extends Error {
     this.code = code;
     this.retryable = options.retryable ?? (code !== "invalid_task" && code !== "misconfigured");
   }
+}
+
+/** Whether nobody wants the batch's answer any more, so that the fault is not of a sample but of the whole batch. */
+export function endsBatch({ code }: Fault): boolean {
+  return code === "cancelled" || code === "run_finished";
 }

@@ -98,6 +98,8 @@ export interface WorkerSource {
     readonly deadlineAtMs: number;
     readonly signal: AbortSignal;
   }): Promise<WorkerLease | null>;
+  /** Whether somebody waits who has no worker at all, for a batch that holds several. Never throws. */
+  isWantedElsewhere?(): Promise<boolean>;
 }
 
 /** Time, injected. `nowMs` is Unix time; `sleep` resolves early, without an error, when the signal is aborted. */

@@ -4,73 +4,249 @@
  */
 
 import type { VerdictKind } from "../grading/verdict.ts";
+import { beginBatch, endBatch, isCancelled } from "../pool/batches/batch-record.ts";
 import type { LeaseSource } from "../pool/lease-source.ts";
-import { enterRun } from "../pool/runs/enter.ts";
-import { type BatchNote, createBatchNotes } from "../pool/runs/note-batch.ts";
+import { type Entry, enterRun } from "../pool/runs/enter.ts";
+import { keepRunAlive } from "../pool/runs/keep-alive.ts";
+import {
+  type BatchNote,
+  type BatchNoted,
+  createBatchNotes,
+  type NoteBatch,
+} from "../pool/runs/note-batch.ts";
+import { getRun, type RunRefusal } from "../pool/runs/read.ts";
 import { defaultRunId, type RunRow, runExpiresAtMs, runLifeMs } from "../pool/runs/run-row.ts";
+import { rememberRuns } from "../pool/runs/target.ts";
 import type { SlotContext } from "../pool/slots/write.ts";
-import type { BatchAnswer, GradeBatch, SampleResult } from "./batch.ts";
+import type { Batch, BatchAnswer, BatchHooks, GradeBatch, SampleResult } from "./batch.ts";
 import { createBatchGrader } from "./batch-grader.ts";
+import { Fault } from "./faults.ts";
+import { type WatchedWorkers, watchWorkers } from "./watched-workers.ts";
 
 export interface RunGraderDeps {
   readonly leases: LeaseSource;
   readonly pool: SlotContext;
   /** Makes ids that never come twice. */
   readonly newId: () => string;
+  /** Dollars for so much worker time. */
+  readonly costUsd: (workerSeconds: number) => number;
+  /** Told what went wrong where the batch goes on all the same. */
+  readonly report: (fault: unknown) => void;
 }
 
-/** Makes the service that grades batches of the run `default`. Throws what `GradeBatch` throws, and the table's faults. */
-export function createRunGrader({ leases, pool, newId }: RunGraderDeps): GradeBatch {
+/** For whom a batch is graded. */
+export interface BatchOrigin {
+  readonly runId: string;
+  /** The batch's name, if its client gave it one; only then can it be cancelled by others. */
+  readonly batchId: string | null;
+}
+
+export type Admission = { readonly kind: "admitted"; readonly gradeBatch: GradeBatch } | RunRefusal;
+
+export interface RunGrader {
+  /** Lets a batch of the run begin; the grader that it gets is for that batch alone. Throws the table's faults. */
+  admitBatch(origin: BatchOrigin): Promise<Admission>;
+  /** Cancels all batches, also those still to come; resolves once nothing of them runs and their workers are back. */
+  stop(): Promise<void>;
+}
+
+/** One per container. The graders throw what `GradeBatch` throws. */
+export function createRunGrader(deps: RunGraderDeps): RunGrader {
+  const { pool } = deps;
   const noteBatch = createBatchNotes(pool);
-  const enterDefault = rememberDefaultRun(pool);
-  return async (batch, hooks) => {
-    const maxWorkers = (await enterDefault()).workers;
-    const workers = leases.forBatch({ runId: defaultRunId, batchId: newId(), runWorkers: maxWorkers });
-    const gradeBatch = createBatchGrader({ workers, clock: pool.clock, newId, config: { maxWorkers } });
-    const counts = countResults();
-    const onSample = (index: number, result: SampleResult) => {
-      counts.add(result);
-      hooks.onSample?.(index, result);
-    };
-    const answer = await gradeBatch(batch, { ...hooks, onSample });
-    await noteBatch(defaultRunId, describeNote(answer, counts));
-    return answer;
-  };
-}
-
-/** Enters the default run, which nobody can finish; asks the table again only when half of its life is over. */
-function rememberDefaultRun(pool: SlotContext): () => Promise<RunRow> {
-  let known: RunRow | null = null;
-  return async () => {
-    if (known !== null && runExpiresAtMs(known) > pool.clock.nowMs() + runLifeMs / 2) return known;
-    const entry = await enterRun(pool, defaultRunId);
-    if (entry.kind !== "entered") throw new Error("the default run refuses a batch");
-    known = entry.run;
-    return known;
-  };
-}
-
-function countResults() {
-  const verdicts: Partial<Record<VerdictKind, number>> = {};
-  let faults = 0;
+  const entries = rememberDefaultRun(pool);
+  const { targetWorkers: readTarget } = rememberRuns(pool, pool.settings.slots);
+  const stopping = new AbortController();
+  const underWay = new Set<Promise<unknown>>();
   return {
-    verdicts: () => verdicts,
-    faults: () => faults,
-    add(result: SampleResult) {
-      if (result.kind === "fault") faults += 1;
-      if (result.kind !== "graded") return;
-      for (const { verdict } of result.cases) verdicts[verdict.kind] = (verdicts[verdict.kind] ?? 0) + 1;
+    async admitBatch({ runId, batchId }) {
+      const entry = await entries.enter(runId);
+      if (entry.kind !== "entered") return entry;
+      const attempt = deps.newId();
+      if (batchId !== null) await beginBatch(pool, batchId, attempt);
+      const gradeBatch: GradeBatch = (batch, hooks) => {
+        const signal = AbortSignal.any([hooks.signal, stopping.signal]);
+        const job: BatchJob = {
+          run: entry.run,
+          beganAtMs: pool.clock.nowMs(),
+          batchId,
+          attempt,
+          entries,
+          readTarget,
+          noteBatch,
+        };
+        const grading = gradeForRun(deps, job, batch, { ...hooks, signal });
+        const settled = grading.catch(() => {}).finally(() => underWay.delete(settled));
+        underWay.add(settled);
+        return grading;
+      };
+      return { kind: "admitted", gradeBatch };
+    },
+    async stop() {
+      stopping.abort();
+      while (underWay.size > 0) await Promise.all(underWay);
     },
   };
 }
 
-function describeNote(answer: BatchAnswer, counts: ReturnType<typeof countResults>): BatchNote {
+interface BatchJob {
+  readonly run: RunRow;
+  readonly beganAtMs: number;
+  readonly batchId: string | null;
+  readonly attempt: string;
+  readonly entries: RunEntries;
+  readonly readTarget: () => Promise<number>;
+  readonly noteBatch: NoteBatch;
+}
+
+interface RunEntries {
+  enter(runId: string): Promise<Entry>;
+  /** The run's row isn't what it was any more. */
+  forget(): void;
+}
+
+/** Enters runs; asks the table for the default one, of which most batches may be, only when half of its life is over. */
+function rememberDefaultRun(pool: SlotContext): RunEntries {
+  let known: RunRow | null = null;
   return {
-    samples: answer.rewards.length,
-    verdicts: counts.verdicts(),
-    faults: counts.faults(),
-    retries: answer.usage.retries,
-    workersCreated: answer.usage.workersCreated,
-    busyMs: answer.usage.workerSeconds * 1000,
+    async enter(runId) {
+      if (runId !== defaultRunId) return enterRun(pool, runId);
+      const isFresh = known !== null && runExpiresAtMs(known) > pool.clock.nowMs() + runLifeMs / 2;
+      if (isFresh && known !== null) return { kind: "entered", run: known };
+      const entry = await enterRun(pool, runId);
+      if (entry.kind === "entered") known = entry.run;
+      return entry;
+    },
+    forget() {
+      known = null;
+    },
+  };
+}
+
+async function gradeForRun(
+  deps: RunGraderDeps,
+  job: BatchJob,
+  batch: Batch,
+  hooks: BatchHooks,
+): Promise<BatchAnswer> {
+  const { clock } = deps.pool;
+  const maxWorkers = job.run.workers;
+  const workers = watchWorkers(leaseFor(deps, job), {
+    clock,
+    findEnd: () => findEnd(deps, job),
+    asksAlways: job.batchId !== null,
+  });
+  const gradeBatch = createBatchGrader({ workers, clock, newId: deps.newId, config: { maxWorkers } });
+  const counts = countResults();
+  const onSample = (index: number, result: SampleResult) => {
+    counts.add(result);
+    hooks.onSample?.(index, result);
+  };
+  const over = new AbortController();
+  void keepRunAlive(deps.pool, job.run.runId, over.signal, deps.report);
+  try {
+    const answer = await gradeBatch(batch, { ...hooks, onSample });
+    const { retries, workerSeconds } = answer.usage;
+    const sincePreviousMs = await note(deps, job, workers, { ...counts.read(), retries });
+    const workerSecondsSincePreviousBatch = sincePreviousMs === null ? null : sincePreviousMs / 1_000;
+    const costUsd = deps.costUsd(workerSeconds);
+    return { ...answer, usage: { ...answer.usage, costUsd, workerSecondsSincePreviousBatch } };
+  } catch (error) {
+    // What it cost was spent, with or without an answer.
+    const isSpent = workers.heldMs() > 0 && !isOfFinishedRun(error);
+    if (isSpent) await note(deps, job, workers, { ...counts.read(), retries: 0 }).catch(deps.report);
+    throw error;
+  } finally {
+    over.abort();
+    if (job.batchId !== null) await endBatch(deps.pool, job.batchId, job.attempt).catch(deps.report);
+  }
+}
+
+function isOfFinishedRun(error: unknown): boolean {
+  return error instanceof Fault && error.code === "run_finished";
+}
+
+/**
+ * Where a batch's workers come from. A worker is created for it only while somebody wants it; its own run counts for
+ * sure then, also while the remembered target is older than the run.
+ */
+function leaseFor(deps: RunGraderDeps, job: BatchJob) {
+  const { run, batchId, attempt, readTarget } = job;
+  return deps.leases.forBatch({
+    runId: run.runId,
+    batchId: batchId ?? attempt,
+    runWorkers: run.workers,
+    targetWorkers: async () =>
+      (await findEnd(deps, job)) === null ? Math.max(run.workers, await readTarget()) : 0,
+  });
+}
+
+async function findEnd({ pool, report }: RunGraderDeps, job: BatchJob): Promise<Fault | null> {
+  try {
+    if (job.batchId !== null && (await isCancelled(pool, job.batchId, job.attempt)))
+      return new Fault("cancelled", "The batch was cancelled.");
+    const run = await getRun(pool, job.run.runId);
+    if (run?.finishedAtMs === undefined) return null;
+    job.entries.forget();
+    if (run.runId !== defaultRunId || run.finishedAtMs >= job.beganAtMs) return runFinished(job);
+    await job.entries.enter(run.runId); // it was finished before this batch, which brings it back
+    return null;
+  } catch (fault) {
+    report(fault); // a table that doesn't answer ends nothing
+    return null;
+  }
+}
+
+function runFinished({ run }: BatchJob): Fault {
+  const detail = `The run '${run.runId}' was finished before the batch was over. Nothing of the batch was counted.`;
+  return new Fault("run_finished", detail, { retryable: false });
+}
+
+type Counts = ReturnType<ReturnType<typeof countResults>["read"]> & { readonly retries: number };
+
+/**
+ * Adds the batch to its run; worker time since the run's batch before, or null when the table did not take it. A
+ * graded batch is graded: that its run's totals lack it is the smaller harm. Throws when the run was finished.
+ */
+async function note(
+  deps: RunGraderDeps,
+  job: BatchJob,
+  workers: WatchedWorkers,
+  counts: Counts,
+): Promise<number | null> {
+  try {
+    const cost = { workersCreated: workers.created(), busyMs: workers.heldMs() };
+    const noted = await noteOrWake(job, { ...counts, ...cost });
+    if (noted.kind === "noted") return noted.sincePreviousMs;
+    if (noted.kind === "run_not_found") return null; // its record's time was over in the middle of the batch
+  } catch (fault) {
+    if (!(fault instanceof Fault)) throw fault;
+    deps.report(fault);
+    return null;
+  }
+  throw runFinished(job);
+}
+
+/** The default run may be finished, too, to be rid of its workers; its next batch brings it back. */
+async function noteOrWake({ run, entries, noteBatch }: BatchJob, batchNote: BatchNote): Promise<BatchNoted> {
+  const noted = await noteBatch(run.runId, batchNote);
+  if (noted.kind !== "run_finished" || run.runId !== defaultRunId) return noted;
+  entries.forget();
+  await entries.enter(run.runId);
+  return noteBatch(run.runId, batchNote);
+}
+
+function countResults() {
+  const verdicts: Partial<Record<VerdictKind, number>> = {};
+  let samples = 0;
+  let faults = 0;
+  return {
+    read: () => ({ samples, verdicts, faults }),
+    add(result: SampleResult) {
+      samples += 1;
+      if (result.kind === "fault") faults += 1;
+      if (result.kind !== "graded") return;
+      for (const { verdict } of result.cases) verdicts[verdict.kind] = (verdicts[verdict.kind] ?? 0) + 1;
+    },
   };
 }

@@ -30,6 +30,7 @@ class Facts:
         self.wait_status = 0
         self.ended_at_s = 0.0
         self.cpu_s = 0.0
+        self.cpu_before_s = 0.0  # what isolating and compiling took
         self.max_rss_kib = 0
         self.run_delay_ns = 0
 
@@ -123,6 +124,6 @@ def describe(facts: Facts, ending: dict) -> dict:
     line["stderr_tail"] = facts.stderr_tail.decode("utf-8", "backslashreplace")
     ran_s = facts.ended_at_s - facts.started_at_s if facts.started_at_s is not None else 0.0
     line["wall_ms"] = round(max(ran_s, 0.0) * 1e3, 3)
-    line["cpu_ms"] = round(facts.cpu_s * 1e3, 3)
+    line["cpu_ms"] = round(max(facts.cpu_s - facts.cpu_before_s, 0.0) * 1e3, 3)
     line["peak_rss_kib"] = facts.max_rss_kib
     return line

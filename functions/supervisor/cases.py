@@ -45,7 +45,7 @@ class Case:
         self.facts = case_outcome.Facts()
         self._clock = None
         self._pipes = set()
-        self._kills_before = 0
+        self._pressure_before = None
         self._is_time_doubtful = False
         self._seen_ended_at_s = math.inf
         self._is_over = False
@@ -63,7 +63,7 @@ class Case:
         group = self._slot.memory_group
         if group:
             group.set_limit(self._program.memory_bytes)
-            self._kills_before = group.kill_count()
+            self._pressure_before = group.pressure()
         now = time.monotonic()
         self._clock = ProgramClock(now, COMPILE_LIMIT_S, self._slot.cpu, self._child.pid, 0, 0)
         self._clock.sample([self._child.pid], now)
@@ -102,6 +102,7 @@ class Case:
             return
         started_at_s, delay_ns, cpu_ns = struct.unpack(READY_FORMAT, message[1:])
         self.facts.started_at_s = started_at_s
+        self.facts.cpu_before_s = cpu_ns / 1e9
         self._clock = ProgramClock(
             started_at_s, self._program.time_limit_s, self._slot.cpu, self._child.pid, delay_ns, cpu_ns
         )
@@ -168,7 +169,7 @@ class Case:
     def _is_over_memory(self, pids) -> bool:
         group = self._slot.memory_group
         if group and group.set_limit(self._program.memory_bytes):
-            return group.kill_count() > self._kills_before
+            return group.ran_out_since(self._pressure_before)
         return memory.is_over(pids, self._program.memory_bytes)
 
     def _over_time(self, now_s: float, pids) -> None:
@@ -193,7 +194,7 @@ class Case:
         else:
             self.facts.take_exit(report, seen_at_s)
             group = self._slot.memory_group
-            self.facts.was_out_of_memory = bool(group) and group.kill_count() > self._kills_before
+            self.facts.was_out_of_memory = bool(group) and group.ran_out_since(self._pressure_before)
             self._judge_lateness()
         self._end_if_over()
 

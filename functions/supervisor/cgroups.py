@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import time
+from typing import NamedTuple
 
 _PREFIX = "code-rewards-"
 _STALE_AFTER_S = 60.0
@@ -18,11 +19,17 @@ _STALE_AFTER_S = 60.0
 _SPARE_CHILD_BYTES = 6 << 20
 
 
+class Pressure(NamedTuple):
+    limit_hits: int
+    kills: int
+
+
 class MemoryGroup:
     def __init__(self, path: str, is_v2: bool):
         self.path = path
         self._limit_file = path + ("/memory.max" if is_v2 else "/memory.limit_in_bytes")
-        self._events_file = path + ("/memory.events" if is_v2 else "/memory.oom_control")
+        self._kills_file = path + ("/memory.events" if is_v2 else "/memory.oom_control")
+        self._hits_file = path + ("/memory.events" if is_v2 else "/memory.failcnt")
         self._usage_file = path + ("/memory.current" if is_v2 else "/memory.usage_in_bytes")
         self._limit_bytes = 0
 
@@ -47,15 +54,15 @@ class MemoryGroup:
         except (OSError, ValueError):
             return 0
 
-    def kill_count(self) -> int:
-        try:
-            with open(self._events_file, "rb") as file:
-                for line in file:
-                    if line.startswith(b"oom_kill "):
-                        return int(line.split()[1])
-        except OSError:
-            pass
-        return 0
+    def pressure(self) -> Pressure:
+        """How often the group met its own limit, and how often a process of it was killed for want of memory."""
+        return Pressure(_read_count(self._hits_file, b"max "), _read_count(self._kills_file, b"oom_kill "))
+
+    def ran_out_since(self, before: Pressure) -> bool:
+        """Whether a process was killed over this group's own limit. The kernel counts its kills for a parent's limit,
+        or for the whole machine's, in the group of the victim too: those say nothing of the program."""
+        now = self.pressure()
+        return now.kills > before.kills and now.limit_hits > before.limit_hits
 
     def remove(self) -> None:
         """Its processes are dead, but the kernel may take a moment to let go of the last one."""
@@ -131,6 +138,18 @@ def _enable_memory(point: str) -> bool:
         return True
     except OSError:
         return False
+
+
+def _read_count(path: str, name: bytes) -> int:
+    """A counter of a file of `name value` lines, or of a file that holds one number."""
+    try:
+        with open(path, "rb") as file:
+            for line in file:
+                if line.startswith(name) or line.strip().isdigit():
+                    return int(line.split()[-1])
+    except (OSError, ValueError):
+        pass
+    return 0
 
 
 def _write(path: str, text: str) -> None:

@@ -18,12 +18,13 @@ _BEAT_INTERVAL_S = 5.0
 class Unit:
     """One case that waits or runs."""
 
-    __slots__ = ("chunk", "program", "case_index", "was_lost", "case")
+    __slots__ = ("chunk", "program", "case_index", "was_told", "was_lost", "case")
 
     def __init__(self, chunk, program: Program, case_index: int):
         self.chunk = chunk
         self.program = program
         self.case_index = case_index
+        self.was_told = False  # its start was; a second try of it is our own affair
         self.was_lost = False
         self.case = None
 
@@ -58,7 +59,7 @@ class Chunk:
         self.waiting.popleft()
         self.running.add(unit)
         unit.program.begin_case()
-        self._sink.write({"type": "started", "program": unit.program.id, "case": unit.case_index})
+        self._tell_start(unit)
 
     def end(self, unit: Unit, facts: case_outcome.Facts) -> None:
         """Takes what became of a unit; puts it back once when its sandbox was lost under it."""
@@ -78,6 +79,7 @@ class Chunk:
     def fail(self, unit: Unit, detail: str) -> None:
         """No sandbox can be had for a waiting unit."""
         self.waiting.remove(unit)
+        self._tell_start(unit)
         ending = {"status": "isolation_failed", "detail": detail}
         self._write_end(unit, case_outcome.describe(case_outcome.Facts(), ending))
 
@@ -92,6 +94,11 @@ class Chunk:
         for unit in self.running:
             if unit.program is program:
                 unit.case.stop()
+
+    def _tell_start(self, unit: Unit) -> None:
+        if not unit.was_told:
+            unit.was_told = True
+            self._sink.write({"type": "started", "program": unit.program.id, "case": unit.case_index})
 
     def _write_end(self, unit: Unit, outcome: dict) -> None:
         self._case_count += 1

@@ -197,7 +197,10 @@ class Slot:
             late = "no sandbox was ready within %d s" % _PREPARE_TIMEOUT_S
             self._preparing = self._loop.call_later(_PREPARE_TIMEOUT_S, self._lost_zygote, late)
             self._next_number += 1
-            self._control.send(b"%d" % self._next_number)
+            try:
+                self._control.send(b"%d" % self._next_number)
+            except OSError:
+                pass  # the zygote is gone; the end of its socket, which comes next, deals with that
 
     def _prepared(self) -> None:
         if self._preparing:

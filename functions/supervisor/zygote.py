@@ -52,6 +52,7 @@ class Zygote:
         self._children = {}  # pidfd -> (pid, number)
         self._delay_ns = 0
         self._late_s = 0.0
+        self._looked_at_s = time.monotonic()
         self._poll = select.poll()
         rootless = is_rootless(settings["first_uid"] + settings["uid_count"])
         last_capability = int(kernel.read_file("/proc/sys/kernel/cap_last_cap"))
@@ -109,8 +110,12 @@ class Zygote:
 
     def _note_own_delay(self) -> None:
         """How long this process waited for the CPU before it could look at what had happened."""
+        now = time.monotonic()
         delay_ns = _run_delay_ns(os.getpid())
-        self._late_s, self._delay_ns = (delay_ns - self._delay_ns) / 1e9, delay_ns
+        waited_s = (delay_ns - self._delay_ns) / 1e9
+        # Nothing that is seen now had happened at the last look, however long this process waited in between.
+        self._late_s = min(waited_s, now - self._looked_at_s)
+        self._looked_at_s, self._delay_ns = now, delay_ns
 
     def _reap(self, pidfd: int) -> None:
         at = time.monotonic() - self._late_s

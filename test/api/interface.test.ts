@@ -3,7 +3,7 @@ import { answerExample, ProblemAnswer, RewardsAnswer } from "../../functions/api
 import { createApp } from "../../functions/api/app.ts";
 import { hashApiKey } from "../../functions/api/authentication.ts";
 import { requestExample } from "../../functions/api/request-schemas.ts";
-import { apiKey, createTestApp, jsonHeaders, post, readProblem, rightRequest } from "./test-app.ts";
+import { apiKey, createTestApp, jsonHeaders, noRuns, post, readProblem, rightRequest } from "./test-app.ts";
 
 describe("a request's key", () => {
   it.each([
@@ -24,11 +24,16 @@ describe("a request's key", () => {
     for (const [path, method] of [
       ["/v1/rewards", "POST"],
       ["/readyz", "GET"],
+      ["/v1/runs", "GET"],
+      ["/v1/runs/job-7", "PUT"],
+      ["/v1/runs/job-7", "DELETE"],
+      ["/v1/runs/job-7/heartbeat", "POST"],
+      ["/v1/batches/a", "DELETE"],
     ] as const) {
       const answer = await app.request(path, {
         method,
         headers,
-        ...(method === "POST" ? { body: "{" } : {}),
+        ...(method === "POST" || method === "PUT" ? { body: "{" } : {}),
       });
       expect(answer.status).toBe(401);
       expect(answer.headers.get("www-authenticate")).toMatch(/^Bearer realm="code-rewards"/);
@@ -46,18 +51,21 @@ describe("a request's key", () => {
     const deps = depsOf();
     expect(() => createApp({ ...deps, apiKeyHashes: [] })).toThrow("at least one API key");
     expect(() => createApp({ ...deps, apiKeyHashes: [Buffer.from("key")] })).toThrow("SHA-256");
-    expect(() => createApp({ ...deps, config: { maxMemoryMib: 16 } })).toThrow("16 MiB");
+    expect(() => createApp({ ...deps, config: { ...deps.config, maxMemoryMib: 16 } })).toThrow("16 MiB");
   });
 });
 
 function depsOf(): Parameters<typeof createApp>[0] {
   return {
     apiKeyHashes: [hashApiKey("x")],
-    gradeBatch: async () => {
+    admitBatch: async () => {
       throw new Error("not called");
     },
+    runs: noRuns,
+    cancelBatch: async () => ({ kind: "batch_not_found" }),
     probeReadiness: async () => ({ isReady: true, checks: {} }),
-    config: { maxMemoryMib: 448 },
+    config: { maxMemoryMib: 448, slots: 20, costUsd: () => 0 },
+    nowMs: () => 0,
     log: () => {},
   };
 }
@@ -108,6 +116,10 @@ describe("what there is", () => {
     ["DELETE", "/readyz", "GET, HEAD"],
     ["PATCH", "/openapi.json", "GET, HEAD"],
     ["POST", "/docs", "GET, HEAD"],
+    ["POST", "/v1/runs", "GET, HEAD"],
+    ["POST", "/v1/runs/job-7", "GET, HEAD, PUT, DELETE"],
+    ["GET", "/v1/runs/job-7/heartbeat", "POST"],
+    ["GET", "/v1/batches/a", "DELETE"],
   ])("%s %s has no such method, and says which it has", async (method, path, allow) => {
     const answer = await createTestApp().app.request(path, { method });
     expect(answer.status).toBe(405);
@@ -175,7 +187,17 @@ describe("the description of the interface", () => {
     const operations = Object.entries(paths).flatMap(([path, item]) =>
       Object.keys(item).map((method) => `${method} ${path}`),
     );
-    expect(operations).toEqual(["post /v1/rewards", "get /healthz", "get /readyz"]);
+    expect(operations).toEqual([
+      "post /v1/rewards",
+      "delete /v1/batches/{key}",
+      "get /v1/runs",
+      "get /v1/runs/{id}",
+      "put /v1/runs/{id}",
+      "delete /v1/runs/{id}",
+      "post /v1/runs/{id}/heartbeat",
+      "get /healthz",
+      "get /readyz",
+    ]);
     expect(paths["/v1/rewards"]?.post?.security).toEqual([{ bearer: [] }]);
     expect(paths["/healthz"]?.get?.security).toBeUndefined();
   });
@@ -201,7 +223,7 @@ describe("the description of the interface", () => {
   });
 
   it("gives no test case more memory by default than its workers have", async () => {
-    const app = createApp({ ...depsOf(), config: { maxMemoryMib: 100 } });
+    const app = createApp({ ...depsOf(), config: { ...depsOf().config, maxMemoryMib: 100 } });
     const { components } = (await (await app.request("/openapi.json")).json()) as Described;
     expect(components.schemas.Limits?.properties?.memory_mib).toMatchObject({ maximum: 100, default: 100 });
   });

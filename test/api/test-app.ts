@@ -4,6 +4,7 @@ import { hashApiKey } from "../../functions/api/authentication.ts";
 import type { ProbeReadiness } from "../../functions/api/health-routes.ts";
 import type { LogEvent } from "../../functions/api/log.ts";
 import type { ProblemBody } from "../../functions/api/problem.ts";
+import type { RunService } from "../../functions/pool/runs/run-service.ts";
 import type { GradeBatch } from "../../functions/rewards/batch.ts";
 import { createBatchGrader } from "../../functions/rewards/batch-grader.ts";
 import {
@@ -40,13 +41,28 @@ export function createTestApp(options: TestAppOptions = {}): TestApp {
   });
   const app = createApp({
     apiKeyHashes: [hashApiKey("an-older-key"), hashApiKey(apiKey)],
-    gradeBatch: options.gradeBatch ?? graded,
+    admitBatch: async ({ runId }) =>
+      runId === "default"
+        ? { kind: "admitted", gradeBatch: options.gradeBatch ?? graded }
+        : { kind: "run_not_found" },
+    runs: noRuns,
+    cancelBatch: async () => ({ kind: "batch_not_found" }),
     probeReadiness: options.probeReadiness ?? (async () => ({ isReady: true, checks: { table: "ok" } })),
-    config: { maxMemoryMib: 448 },
+    config: { maxMemoryMib: 448, slots: 20, costUsd: () => 0 },
+    nowMs: clock.nowMs,
     log: (event) => logged.push(event),
   });
   return { app, workers, clock, logged };
 }
+
+/** For tests that are not about runs. */
+export const noRuns: RunService = {
+  start: () => Promise.reject(new Error("not called")),
+  beat: async () => ({ kind: "run_not_found" }),
+  list: async () => [],
+  read: async () => null,
+  finish: async () => ({ kind: "run_not_found" }),
+};
 
 export const jsonHeaders = { authorization: `Bearer ${apiKey}`, "content-type": "application/json" };
 

@@ -111,6 +111,15 @@ describe("a batch over HTTP", () => {
     expect(answer.usage.retries).toBeGreaterThan(0);
   });
 
+  it("sweeps the pool for those with a key only", async () => {
+    const sweep = (headers: Record<string, string>) =>
+      fetch(`${stack.url}/local/sweep`, { method: "POST", headers });
+    expect((await sweep({ authorization: `Bearer ${stack.apiKey}` })).status).toBe(200);
+    const refused = await sweep({});
+    expect(refused.status).toBe(401);
+    expect(await refused.json()).toMatchObject({ code: "unauthorized" });
+  });
+
   it("stops the programs of a caller who went away", async () => {
     const gone = new AbortController();
     const asked = fetch(`${stack.url}/v1/rewards`, {

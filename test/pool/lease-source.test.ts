@@ -104,12 +104,15 @@ describe("where workers come from", () => {
     expect(tokens.size).toBe(120);
   });
 
-  it("takes the worker of a holder that went silent, with a higher fence", async () => {
+  it.each([
+    ["without a limit of the run's", {}],
+    ["though it counts for the run's one worker", { runWorkers: 1 }],
+  ])("takes the worker of a holder that went silent, with a higher fence, %s", async (_name, demand) => {
     const { clock, events, table, container } = createWorld();
     const settings = { slots: 1 };
     const silent = failing(table, (verb) => (verb === "extend" ? "unsent" : "no"));
     const dead = present(await clock.run(container({ settings, table: silent }).acquire()));
-    const waiting = container({ settings }).acquire({ waitMs: 120_000 });
+    const waiting = container({ settings }).acquire({ waitMs: 120_000, demand });
     const lease = present(await clock.run(waiting));
     expect(lease.workerId).toBe(dead.workerId);
     expect(lease.fencingToken).toBe(dead.fencingToken + 1);

@@ -169,6 +169,23 @@ describe.each(modes)("as %s", (mode) => {
     return most;
   }
 
+  it("all zygotes killed at once cost no case, and each case is told of once", async () => {
+    const program = makeProgram(
+      "napper",
+      "import time\ntime.sleep(0.4)\nprint(1)",
+      Array(3 * slots).fill(""),
+    );
+    const exchange = openChunk(supervisor, supervisor.chunk([program]));
+    await exchange.until(({ type }) => type === "started");
+    for (const zygote of childrenOf(supervisor.pid)) process.kill(zygote, "SIGKILL");
+    const { lines, cut } = await exchange.answer;
+    expect(cut).toBe(false);
+    expect(lines.at(-1)).toMatchObject({ reason: "completed", cases: 3 * slots });
+    const told = lines.filter(({ type }) => type === "started").map((line) => line.case);
+    expect([...told].sort()).toEqual([...new Set(told)].sort());
+    expect(lines.filter(({ status }) => status === "exited").length).toBe(3 * slots);
+  });
+
   it("a zygote that is killed costs no case", async () => {
     const inputs = Array.from({ length: 8 }, (_, n) => String(n));
     const program = makeProgram("p", "import time; time.sleep(0.3); print(input())", inputs, {

@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { systemClock } from "../../adapters/system-clock.ts";
 import type { Clock } from "../../rewards/ports.ts";
 import { createControlPlane } from "./control-plane.ts";
 import { startKeeper } from "./keeper.ts";
@@ -8,7 +9,6 @@ import { PLANS, type Plan, type PlanName } from "./plan.ts";
 import { createRequestCounts } from "./request-counts.ts";
 import { createSandboxGate } from "./sandbox-gate.ts";
 import { createSandboxRegistry, type SandboxRegistry } from "./sandbox-registry.ts";
-import { systemClock } from "./system-clock.ts";
 
 /**
  * A server that E2B's unmodified clients take for E2B, with real Linux sandboxes behind it.

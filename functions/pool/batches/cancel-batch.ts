@@ -1,0 +1,89 @@
+/**
+ * Cancelling a batch that some handler, maybe another one, works on.
+ *
+ * The record is written first, then the pool is read: a holder looks at the record after each worker that it leases, so
+ * it either sees the cancellation or its worker is seen here. Each of its workers is taken from it, its supervisor told
+ * the new fence, and only when that says that it is clean does the worker go back to the pool; else its sandbox dies.
+ * The holder learns of it from its supervisor at once, or from its next extension.
+ */
+import { Fault } from "../../rewards/faults.ts";
+import { isGone } from "../creation.ts";
+import { readPool } from "../pool-view.ts";
+import type { Sandboxes, WorkerStopper } from "../ports.ts";
+import { type SlotRow, shortTag, workerOf } from "../slot-row.ts";
+import { emptySlot } from "../slots/empty.ts";
+import { releaseDraining, releaseReady } from "../slots/release.ts";
+import { revokeLease } from "../slots/take-over.ts";
+import type { SlotContext } from "../slots/write.ts";
+import { markCancelled } from "./batch-record.ts";
+
+export interface CancelContext extends SlotContext {
+  readonly stopper: WorkerStopper;
+  readonly sandboxes: Pick<Sandboxes, "kill">;
+}
+
+export type BatchCancellation =
+  /** None of its programs runs any more; `stopped` workers were taken from it now. */
+  | { readonly kind: "cancelled"; readonly stopped: number }
+  /** It had ended before. */
+  | { readonly kind: "over" }
+  | { readonly kind: "batch_not_found" };
+
+/** How long a supervisor has to say that it is clean. */
+const confirmWithinMs = 5_000;
+/** A holder that goes on leasing looks at the record after each lease; more rounds than this are no race. */
+const mostRounds = 10;
+const canceller = shortTag("the one who cancels");
+
+/** Cancels; again, the same. Throws the table's faults, and `sandbox_unavailable` when a worker can't be stopped. */
+export async function cancelBatch(ctx: CancelContext, batchId: string): Promise<BatchCancellation> {
+  const state = await markCancelled(ctx, batchId);
+  if (state === null) return { kind: "batch_not_found" };
+  if (state === "over") return { kind: "over" };
+  const batchTag = shortTag(batchId);
+  let stopped = 0;
+  for (let round = 0; round < mostRounds; round += 1) {
+    const { slots } = await readPool(ctx);
+    const held = slots.filter((row) => row.state === "leased" && row.heldForBatch === batchTag);
+    if (held.length === 0) return { kind: "cancelled", stopped };
+    const taken = await Promise.all(held.map((row) => stopWorker(ctx, row)));
+    stopped += taken.filter((wasTaken) => wasTaken).length;
+  }
+  throw new Fault("sandbox_unavailable", "The batch's workers could not be stopped in time. Ask again.");
+}
+
+/** Takes a worker from the batch and makes sure that nothing of it runs; false when it was given back meanwhile. */
+async function stopWorker(ctx: CancelContext, seen: SlotRow): Promise<boolean> {
+  const holder = { runTag: seen.heldForRun ?? "", batchTag: canceller };
+  const taken = await revokeLease(ctx, seen, holder);
+  if (taken === null) return false;
+  if (await isConfirmedClean(ctx, taken)) {
+    await releaseReady(ctx, taken);
+    return true;
+  }
+  const row = await releaseDraining(ctx, taken);
+  if (row === null || row.sandboxId === undefined) return true;
+  if (!(await isGone(ctx, row.sandboxId))) {
+    const detail =
+      "A worker of the batch neither answers nor can be ended now; it is tried again every minute.";
+    throw new Fault("sandbox_unavailable", detail);
+  }
+  await emptySlot(ctx, row);
+  return true;
+}
+
+async function isConfirmedClean({ stopper, clock }: CancelContext, taken: SlotRow): Promise<boolean> {
+  const worker = workerOf(taken);
+  if (worker === null) return false;
+  const late = new AbortController();
+  const done = new AbortController();
+  void clock.sleep(confirmWithinMs, done.signal).then(() => late.abort());
+  try {
+    await stopper.stop(worker, taken.fence, late.signal);
+    return true;
+  } catch {
+    return false; // whatever it is: a worker that doesn't say so is not clean
+  } finally {
+    done.abort();
+  }
+}

@@ -1,0 +1,109 @@
+/**
+ * Workers for a batch that may end from the outside: cancelled under its key, or with its run.
+ *
+ * Whoever ends it takes its workers, so losing one is the moment to ask why: only if nobody ended the batch does it go
+ * on with another worker. A batch that waits for its workers has none to lose, and asks now and then instead.
+ */
+import { Fault } from "./faults.ts";
+import type { Chunk, Clock, WorkerEvent, WorkerLease, WorkerSource } from "./ports.ts";
+
+export interface WatchOptions {
+  readonly clock: Clock;
+  /** Why nobody wants the batch's answer any more; null while somebody does. Never throws. */
+  readonly findEnd: () => Promise<Fault | null>;
+  /** Whether to ask also after a worker was had at once. */
+  readonly asksAlways: boolean;
+}
+
+export interface WatchedWorkers extends WorkerSource {
+  /** Time for which workers were held, added up, of those given back. */
+  heldMs(): number;
+  /** Workers that were created for it. */
+  created(): number;
+}
+
+/** What was true when the batch asked for a worker is believed for so long. */
+const askEveryMs = 5_000;
+
+export function watchWorkers(source: WorkerSource, options: WatchOptions): WatchedWorkers {
+  const { clock, findEnd, asksAlways } = options;
+  const tally = { heldMs: 0, created: 0 };
+  return {
+    heldMs: () => tally.heldMs,
+    created: () => tally.created,
+    isWantedElsewhere: async () => (await source.isWantedElsewhere?.()) ?? false,
+    async acquire({ deadlineAtMs, signal }) {
+      const askedAtMs = clock.nowMs();
+      const waiting = watchWhileWaiting(options);
+      try {
+        const both = AbortSignal.any([signal, waiting.ended]);
+        const lease = await source.acquire({ deadlineAtMs, signal: both });
+        const isQuick = clock.nowMs() - askedAtMs < askEveryMs;
+        const end = waiting.end() ?? (lease === null || (isQuick && !asksAlways) ? null : await findEnd());
+        if (end === null) return lease && watchLease(lease, clock, findEnd, tally);
+        await lease?.release("healthy");
+        throw end;
+      } finally {
+        waiting.stop();
+      }
+    },
+  };
+}
+
+function watchWhileWaiting({ clock, findEnd }: WatchOptions) {
+  const over = new AbortController();
+  const ended = new AbortController();
+  let end: Fault | null = null;
+  const loop = async () => {
+    while (end === null) {
+      await clock.sleep(askEveryMs, over.signal);
+      if (over.signal.aborted) return;
+      end = await findEnd();
+    }
+    ended.abort();
+  };
+  void loop();
+  return { ended: ended.signal, end: () => end, stop: () => over.abort() };
+}
+
+function watchLease(
+  lease: WorkerLease,
+  clock: Clock,
+  findEnd: WatchOptions["findEnd"],
+  tally: { heldMs: number; created: number },
+): WorkerLease {
+  const sinceMs = clock.nowMs();
+  if (lease.created === true) tally.created += 1;
+  return {
+    ...lease,
+    execute: (chunk, signal) => executeWatched(lease, chunk, signal, findEnd),
+    async release(condition) {
+      await lease.release(condition);
+      tally.heldMs += clock.nowMs() - sinceMs;
+    },
+  };
+}
+
+async function* executeWatched(
+  lease: WorkerLease,
+  chunk: Chunk,
+  signal: AbortSignal,
+  findEnd: WatchOptions["findEnd"],
+): AsyncIterable<WorkerEvent> {
+  try {
+    for await (const event of lease.execute(chunk, signal)) {
+      if (event.kind === "summary" && event.end === "superseded") await throwEnd(findEnd);
+      yield event;
+    }
+  } catch (error) {
+    const mayBeTheEnd = error instanceof Fault && !signal.aborted;
+    if (mayBeTheEnd && (error.code === "worker_lost" || error.code === "supervisor_protocol"))
+      await throwEnd(findEnd);
+    throw error;
+  }
+}
+
+async function throwEnd(findEnd: WatchOptions["findEnd"]): Promise<void> {
+  const end = await findEnd();
+  if (end !== null) throw end;
+}
