@@ -39,7 +39,9 @@ export async function contend(
     await time.sleep(random() * 5_000);
     while (world.isLoaded()) {
       const chunkMs = () => 300 + random() * 3_700;
-      const batch = await serveBatch(world, container, { runId, workers: 1, waitMs: 600_000, chunkMs });
+      const batch = await serveBatch(world, container, {
+        ...{ runId, batchId: null, workers: 1, waitMs: 600_000, chunkMs },
+      });
       if (batch.kind !== "served") continue;
       if (time.nowMs() < warmAtMs) continue;
       served[caller] = (served[caller] ?? 0) + 1;
@@ -91,7 +93,9 @@ export async function countWrites(seed: number, batches: number): Promise<CostRe
     while (sent < upTo) {
       sent += 1;
       const chunkMs = () => 200 + random() * 1_500;
-      const served = await serveBatch(world, container, { runId, workers: 2, waitMs: 60_000, chunkMs });
+      const served = await serveBatch(world, container, {
+        ...{ runId, batchId: null, workers: 2, waitMs: 60_000, chunkMs },
+      });
       if (served.kind !== "served") watch.violation("not served without a fault", served.kind);
       await time.sleep(random() * 500);
     }
