@@ -3,6 +3,7 @@ import type { ListedSandbox, UpdateExpression } from "../../functions/pool/ports
 import type { SlotRow } from "../../functions/pool/slot-row.ts";
 import { isKnown } from "../../functions/pool/sweep/known.ts";
 import { Fault } from "../../functions/rewards/faults.ts";
+import { batchScenes } from "../pool/batch-scenes.ts";
 import { creationScenes } from "../pool/creation-scenes.ts";
 import { leaseScenes } from "../pool/lease-scenes.ts";
 import { createMemoryTable } from "../pool/memory-table.ts";
@@ -42,8 +43,12 @@ const scenes: readonly Scene[] = [
   }),
 ];
 
-/** How often the verb's write is applied in the state in which that clause must refuse it; null without such a state. */
+/** How often the verb's write is applied in the state in which that clause must refuse it; null without such a state.
+ * Of a batch's record: how often its promise is broken. */
 export async function playScene(name: string, clause: string): Promise<number | null> {
+  // These take the clause's text from the source, where a mutant has it within its own.
+  const promise = batchScenes.find((one) => one.expression.name === name && one.clause.includes(clause));
+  if (promise !== undefined) return (await promise.play(createMemoryTable())) ? 0 : 1;
   const scene = scenes.find(({ expression, clause: of }) => expression.name === name && of === clause);
   if (scene === undefined) return null;
   const table = createMemoryTable();
@@ -58,7 +63,7 @@ export async function playScene(name: string, clause: string): Promise<number | 
 
 /** The clause's text, by its place in the verb's condition. */
 export function clauseOf(name: string, index: number): string {
-  const scene = scenes.find(({ expression }) => expression.name === name);
+  const scene = [...scenes, ...batchScenes].find(({ expression }) => expression.name === name);
   return scene?.expression.clauses[index] ?? "";
 }
 

@@ -3,7 +3,6 @@ import { createLeaseSource } from "../../functions/pool/lease-source.ts";
 import type { Table } from "../../functions/pool/ports.ts";
 import { plans, poolSettings } from "../../functions/pool/settings.ts";
 import { readSlotRow, type SlotRow, slotKey } from "../../functions/pool/slot-row.ts";
-import { pacingKey } from "../../functions/pool/slots/pacing.ts";
 import { type SweepContext, sweepPool } from "../../functions/pool/sweep/sweep.ts";
 import { Fault } from "../../functions/rewards/faults.ts";
 import { createMemoryTable } from "../pool/memory-table.ts";
@@ -122,7 +121,7 @@ export async function createSystem(options: SystemOptions): Promise<System> {
     });
   }
 
-  /** Reads and writes of runs don't matter here: they happen at once. Nor does the pace: any creation is admitted. */
+  /** Reads and writes of runs don't matter here: they happen at once. Nor do hints: any creation is admitted. */
   function tableOf(process: Process): Table {
     const now = <T>(promise: Promise<T>) => promise;
     return {
@@ -132,7 +131,8 @@ export async function createSystem(options: SystemOptions): Promise<System> {
         pk === "runs" ? now(truth.query(pk, prefix)) : call(process, "query", [""], () => peek(pk)),
       update: (key, expression, values) => {
         if (key.pk === "runs") return now(truth.update(key, expression, values));
-        if (key.sk === pacingKey.sk) return now(Promise.resolve({ kind: "applied", row: {} } as const));
+        const isHint = !key.sk.startsWith("S#"); // the pace, and signs of waiting
+        if (isHint) return now(Promise.resolve({ kind: "applied", row: {} } as const));
         const write = () => truth.updateNow(key, expression, values);
         const what = `${expression.name} ${key.sk}`;
         return call(process, what, ["", "lost"], (how) => {
