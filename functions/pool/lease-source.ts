@@ -29,7 +29,7 @@ import { acquireSlot } from "./slots/acquire.ts";
 import { releaseReady } from "./slots/release.ts";
 import { takeOverSlot } from "./slots/take-over.ts";
 import type { Holder } from "./slots/write.ts";
-import { isCrowded, isOurTurn, typicalWaitMs } from "./turns.ts";
+import { isOurTurn, mayTakeAgain, typicalWaitMs } from "./turns.ts";
 import { signEveryMs, signWaiting, waitsPatientlyMs } from "./waiting.ts";
 
 /** Preflights that fail this often, and none that succeeds, won't get better while this batch waits. */
@@ -81,13 +81,14 @@ interface Shared {
   readonly ctx: PoolContext;
   readonly report: (event: PoolEvent) => void;
   /** Slots that this container gave back healthy, the latest last. */
-  readonly recentSlots: number[];
+  readonly recentSlots: { readonly slot: number; readonly sinceMs: number }[];
   readonly creations: Set<Promise<unknown>>;
   /** Creations of this container that failed in a row, and why the last did. */
   failures: number;
   lastFault: Fault | null;
   createNotBeforeMs: number;
-  /** How long one waits for a worker, as of the last look at the pool. */
+  /** When it last looked at the pool, and how long one waited for a worker then. */
+  lookedAtMs: number;
   typicalWaitMs: number;
   /** When this container last said of a run that it waits, and when it last looked whether another one does. */
   readonly signedAtMs: Map<string, number>;
@@ -115,6 +116,7 @@ export function createLeaseSource(
     failures: 0,
     lastFault: null,
     createNotBeforeMs: 0,
+    lookedAtMs: 0,
     typicalWaitMs: 0,
     signedAtMs: new Map(),
     lookedForWaitingAtMs: 0,
@@ -186,11 +188,15 @@ function isHopeless(fault: Fault, search: Search): boolean {
 }
 
 async function trySameSlot(shared: Shared, search: Search): Promise<Found | null> {
-  // Others wait: who takes what he has just given back would never let them in.
-  if (isCrowded(shared.typicalWaitMs, shared.ctx.settings.pollMs)) return null;
-  const slot = shared.recentSlots.pop();
-  if (slot === undefined) return null;
-  return found(await acquireSlot(shared.ctx, slot, search.holder), "same_slot");
+  const recent = shared.recentSlots.at(-1);
+  if (recent === undefined) return null;
+  const { clock, settings } = shared.ctx;
+  const nowMs = clock.nowMs();
+  const lookedForMs = nowMs - shared.lookedAtMs;
+  const own = { freeForMs: nowMs - recent.sinceMs, lookedForMs, typicalMs: shared.typicalWaitMs };
+  if (!mayTakeAgain(own, settings.pollMs)) return null;
+  shared.recentSlots.pop();
+  return found(await acquireSlot(shared.ctx, recent.slot, search.holder), "same_slot");
 }
 
 /** One look at the pool, and what it allows. */
@@ -204,6 +210,7 @@ async function look(shared: Shared, search: Search): Promise<Found | null> {
   if (search.fault?.code === "store_unavailable") search.fault = null; // it answers again
   await signIfPatient(shared, search, view);
   const nowMs = ctx.clock.nowMs();
+  shared.lookedAtMs = nowMs;
   shared.typicalWaitMs = typicalWaitMs(view, nowMs);
   const allowed = search.demand.runWorkers ?? Number.POSITIVE_INFINITY;
   if (countHeld(ctx, view, search.holder.runTag, nowMs) >= allowed) return null;
@@ -361,11 +368,17 @@ function noteCreation(shared: Shared, result: CreationResult): CreationResult {
   return result;
 }
 
+function noteReleased({ ctx, recentSlots }: Shared, slot: number, isReady: boolean): void {
+  const before = recentSlots.findIndex((recent) => recent.slot === slot);
+  if (before >= 0) recentSlots.splice(before, 1);
+  if (isReady) recentSlots.push({ slot, sinceMs: ctx.clock.nowMs() });
+}
+
 async function handOut(shared: Shared, search: Search, { row, how }: Found): Promise<PoolLease | null> {
   const lease = holdLease(shared.ctx, row, {
     created: how === "created",
     onReleased: (slot, released) => {
-      if (released === "ready") shared.recentSlots.push(slot);
+      noteReleased(shared, slot, released === "ready");
       shared.report({ kind: "released", slot, how: released });
     },
     onFault: (fault) => shared.report({ kind: "fault", fault }),
