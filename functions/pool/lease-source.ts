@@ -5,7 +5,7 @@
  * 2. Else one read of the pool, and up to three free workers in random order.
  * 3. Else a worker whose lease has expired.
  * 4. Else a new one, at the pool's pace.
- * 5. Else sleep and look again; who has waited longer looks more often.
+ * 5. Else sleep and look again; who has waited longer looks more often, and is let pass by who has not.
  *
  * A creation is never cut off when its batch stops waiting (done, cancelled, out of time): it goes on, and the worker
  * is published free. An abandoned one would cost a sandbox and block its slot until the sweep.
@@ -29,6 +29,7 @@ import { acquireSlot } from "./slots/acquire.ts";
 import { releaseReady } from "./slots/release.ts";
 import { takeOverSlot } from "./slots/take-over.ts";
 import type { Holder } from "./slots/write.ts";
+import { isCrowded, isOurTurn, typicalWaitMs } from "./turns.ts";
 import { signEveryMs, signWaiting, waitsPatientlyMs } from "./waiting.ts";
 
 /** Preflights that fail this often, and none that succeeds, won't get better while this batch waits. */
@@ -91,6 +92,8 @@ interface Shared {
   lookedForWaitingAtMs: number;
   /** The read of the pool that is under way: all who wait in this container look at the same one. */
   reading: Promise<SharedView> | null;
+  /** How long one waits for a worker, as of the last look at the pool. */
+  typicalWaitMs: number;
 }
 
 interface SharedView {
@@ -115,6 +118,7 @@ export function createLeaseSource(
     signedAtMs: new Map(),
     lookedForWaitingAtMs: 0,
     reading: null,
+    typicalWaitMs: 0,
   };
   return {
     forBatch: (demand) => ({
@@ -165,7 +169,7 @@ async function acquire(shared: Shared, search: Search): Promise<PoolLease | null
     first = false;
     const waitedMs = clock.nowMs() - search.startedAtMs;
     const delayMs =
-      pollDelayMs(settings.pollMs, waitedMs, random()) +
+      pollDelayMs(settings.pollMs, waitedMs, shared.typicalWaitMs, random()) +
       (storeFailures > 0 ? backoffMs(storeFailures, random()) : 0);
     await clock.sleep(Math.max(1, Math.min(delayMs, search.deadlineAtMs - clock.nowMs())), search.signal);
   }
@@ -182,6 +186,8 @@ function isHopeless(fault: Fault, search: Search): boolean {
 }
 
 async function trySameSlot(shared: Shared, search: Search): Promise<Found | null> {
+  // Others wait: who takes what he has just given back would never let them in.
+  if (isCrowded(shared.typicalWaitMs, shared.ctx.settings.pollMs)) return null;
   const slot = shared.recentSlots.pop();
   if (slot === undefined) return null;
   return found(await acquireSlot(shared.ctx, slot, search.holder), "same_slot");
@@ -200,15 +206,20 @@ async function look(shared: Shared, search: Search): Promise<Found | null> {
   const nowMs = ctx.clock.nowMs();
   const allowed = search.demand.runWorkers ?? Number.POSITIVE_INFINITY;
   if (countHeld(ctx, view, search.holder.runTag, nowMs) >= allowed) return null;
-  for (const row of drawSome(fitWorkers(ctx, view, nowMs).filter(isUntried), 3, ctx.random)) {
+  const waitedMs = Math.max(0, nowMs - search.startedAtMs);
+  const holder = { ...search.holder, waitedMs: Number(waitedMs.toPrecision(2)) }; // rows are short of room
+  shared.typicalWaitMs = typicalWaitMs(view, nowMs);
+  const fit = fitWorkers(ctx, view, nowMs).filter(isUntried);
+  if (!isTurnOf(shared, waitedMs, fit, nowMs)) return null;
+  for (const row of drawSome(fit, 3, ctx.random)) {
     if (tried.has(row.slot)) continue;
     tried.add(row.slot);
-    const free = found(await acquireSlot(ctx, row.slot, search.holder), "free");
+    const free = found(await acquireSlot(ctx, row.slot, holder), "free");
     if (free !== null) return free;
   }
   for (const row of drawSome(expiredWorkers(ctx, view, nowMs).filter(isUntried), 1, ctx.random)) {
     tried.add(row.slot);
-    const orphan = found(await takeOverSlot(ctx, row, search.holder), "taken_over");
+    const orphan = found(await takeOverSlot(ctx, row, holder), "taken_over");
     if (orphan !== null) return orphan;
   }
   return create(shared, search, view);
@@ -247,6 +258,14 @@ function readShared(shared: Shared): Promise<SharedView> {
       shared.reading = null;
     });
   return shared.reading;
+}
+
+function isTurnOf(shared: Shared, waitedMs: number, free: readonly WorkerRow[], nowMs: number): boolean {
+  const { settings, random } = shared.ctx;
+  if (free.length === 0) return true;
+  const freeForMs = Math.max(...free.map((row) => nowMs - (row.lastUsedAtMs ?? row.bornAtMs ?? 0)));
+  const waiter = { waitedMs, typicalMs: shared.typicalWaitMs, freeForMs, pollMs: settings.pollMs };
+  return isOurTurn(waiter, random());
 }
 
 function found(row: SlotRow | null, how: Found["how"]): Found | null {

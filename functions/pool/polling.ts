@@ -1,17 +1,18 @@
 /** How long a waiting acquirer sleeps, and how long a failing one backs off. */
 
-/** The age at which a waiter polls as often as it ever will. */
-const oldMs = 60_000;
+/** The age at which a waiter polls as often as it ever will, if not before. */
+const oldestMs = 60_000;
 
 /**
- * Jittered time until the next look: 1.5 times the mean for a newcomer, falling to half of it for an old waiter.
+ * Jittered time until the next look: 1.5 times the mean for a newcomer, falling to 0.3 times for an old waiter.
  *
- * Older waiters look up to three times as often, so that who has waited longest is likely, not sure, to be next. The
- * jitter keeps waiters that came together from looking together.
+ * Older waiters look up to five times as often, so that who has waited longest is likely, not sure, to be next. Old is
+ * who has waited nearly twice as long as is usual. The jitter keeps waiters that came together from looking together.
  */
-export function pollDelayMs(pollMs: number, waitedMs: number, random: number): number {
+export function pollDelayMs(pollMs: number, waitedMs: number, typicalMs: number, random: number): number {
+  const oldMs = Math.min(oldestMs, Math.max(5 * pollMs, 1.8 * typicalMs));
   const age = Math.min(1, Math.max(0, waitedMs) / oldMs);
-  return Math.round(pollMs * (1.5 - age) * (0.5 + random));
+  return Math.round(pollMs * (1.5 - 1.2 * age) * (0.5 + random));
 }
 
 /** Full-jitter exponential backoff after `failures` failures in a row: 0 to 1 s, 2 s, 4 s, … 30 s. */

@@ -7,7 +7,7 @@
  */
 import { createHash } from "node:crypto";
 import { Fault } from "../rewards/faults.ts";
-import type { RowKey, StoredRow, UpdateExpression, WorkerAddress } from "./ports.ts";
+import type { RowKey, Scalar, StoredRow, UpdateExpression, WorkerAddress } from "./ports.ts";
 
 export const slotStates = ["empty", "creating", "ready", "leased", "draining"] as const;
 export type SlotState = (typeof slotStates)[number];
@@ -32,6 +32,8 @@ export interface SlotRow {
   readonly maxAtMs?: number;
   /** Since when the worker is free, or its holder's; absent until it was first leased or given back. */
   readonly lastUsedAtMs?: number;
+  /** How long the last one who leased it had waited for that: tells those who come how long they may have to wait. */
+  readonly waitedMs?: number;
   readonly supervisorVersion?: string;
   /** Tag of the run that the worker was created for. */
   readonly createdForRun?: string;
@@ -57,6 +59,7 @@ export const slotColumns = {
   ttlAtMs: "ttl",
   maxAtMs: "max",
   lastUsedAtMs: "us",
+  waitedMs: "w",
   supervisorVersion: "ver",
   createdForRun: "run",
   heldForRun: "hr",
@@ -96,7 +99,7 @@ export function slotExpression(
   return expressionOver(slotColumns, spoken);
 }
 
-const numbers = ["leaseUntilMs", "bornAtMs", "ttlAtMs", "maxAtMs", "lastUsedAtMs"] as const;
+const numbers = ["leaseUntilMs", "bornAtMs", "ttlAtMs", "maxAtMs", "lastUsedAtMs", "waitedMs"] as const;
 const strings = [
   "sandboxId",
   "access",
@@ -134,8 +137,13 @@ export function readSlotRow(stored: StoredRow): SlotRow | null {
 }
 
 function pick(stored: StoredRow, words: readonly (keyof typeof slotColumns)[], type: "number" | "string") {
-  const present = words.filter((word) => typeof stored[slotColumns[word]] === type);
-  return Object.fromEntries(present.map((word) => [word, stored[slotColumns[word]]]));
+  // Plain loops: whoever waits reads all rows several times a second.
+  const picked: Record<string, Scalar> = {};
+  for (const word of words) {
+    const value = stored[slotColumns[word]];
+    if (typeof value === type && value !== undefined) picked[word] = value;
+  }
+  return picked;
 }
 
 /** The worker in a slot; null when it has none. */

@@ -9,6 +9,8 @@
  *
  * Stricter than DynamoDB in one thing: columns are always written `#placeholder`. Like DynamoDB it refuses a
  * placeholder or value that is not given, or given and not used, or given with two sections of a kind.
+ *
+ * A text is read once and kept as a function, since simulations evaluate the same few texts millions of times.
  */
 import type { Scalar, StoredRow } from "../../functions/pool/ports.ts";
 
@@ -21,6 +23,11 @@ export interface Bindings {
   readonly columns: Readonly<Record<string, string>>;
   readonly values: Readonly<Record<string, Scalar>>;
 }
+
+type Row = StoredRow | undefined;
+type Operand = (row: Row, bindings: Bindings) => Scalar | undefined;
+type Condition = (row: Row, bindings: Bindings) => boolean;
+type Action = (before: StoredRow, after: Record<string, Scalar>, bindings: Bindings) => void;
 
 /** Splits into placeholders, values, words and signs. */
 function tokensOf(source: string): string[] {
@@ -70,162 +77,224 @@ class Reader {
   }
 }
 
+function remembered<T>(read: (source: string) => T): (source: string) => T {
+  const known = new Map<string, T>();
+  return (source) => {
+    let value = known.get(source);
+    if (value === undefined) {
+      value = read(source);
+      known.set(source, value);
+    }
+    return value;
+  };
+}
+
 const sections = ["SET", "REMOVE", "ADD"];
 
+const placeholdersOf = remembered(
+  (source: string): ReadonlySet<string> => new Set(tokensOf(source).filter((token) => /^[#:]/.test(token))),
+);
+
 /** Refuses what DynamoDB refuses before it looks at any row. */
-export function checkBindings(sources: readonly string[], bindings: Bindings): void {
-  const used = new Set(sources.flatMap(tokensOf).filter((token) => /^[#:]/.test(token)));
-  const given = [...Object.keys(bindings.columns), ...Object.keys(bindings.values)];
-  for (const token of used)
-    if (!given.includes(token)) throw new ValidationException(`${token} is not given`);
-  for (const token of given) if (!used.has(token)) throw new ValidationException(`${token} is not used`);
+export function checkBindings(sources: readonly string[], { columns, values }: Bindings): void {
+  const used = placeholdersOf(sources.join(" , "));
+  for (const token of used) {
+    if (!(token in columns) && !(token in values)) throw new ValidationException(`${token} is not given`);
+  }
+  for (const given of [columns, values]) {
+    for (const token in given) if (!used.has(token)) throw new ValidationException(`${token} is not used`);
+  }
 }
 
 /** Whether the condition holds for the row; `undefined` is the row that does not exist. */
 export function holds(source: string, row: StoredRow | undefined, bindings: Bindings): boolean {
+  return compileCondition(source)(row, bindings);
+}
+
+const compileCondition = remembered((source: string): Condition => {
   const reader = new Reader(source);
-  const result = readCondition(reader, row, bindings);
+  const condition = readCondition(reader);
   reader.end();
-  return result;
+  return condition;
+});
+
+function readCondition(reader: Reader): Condition {
+  const first = readConjunction(reader);
+  if (!reader.take("OR")) return first;
+  const rest = readCondition(reader);
+  return (row, bindings) => first(row, bindings) || rest(row, bindings);
 }
 
-type Row = StoredRow | undefined;
-
-function readCondition(reader: Reader, row: Row, bindings: Bindings): boolean {
-  let result = readConjunction(reader, row, bindings);
-  while (reader.take("OR")) result = readConjunction(reader, row, bindings) || result;
-  return result;
+function readConjunction(reader: Reader): Condition {
+  const first = readFactor(reader);
+  if (!reader.take("AND")) return first;
+  const rest = readConjunction(reader);
+  return (row, bindings) => first(row, bindings) && rest(row, bindings);
 }
 
-function readConjunction(reader: Reader, row: Row, bindings: Bindings): boolean {
-  let result = readFactor(reader, row, bindings);
-  while (reader.take("AND")) result = readFactor(reader, row, bindings) && result;
-  return result;
-}
-
-function readFactor(reader: Reader, row: Row, bindings: Bindings): boolean {
-  if (reader.take("NOT")) return !readFactor(reader, row, bindings);
+function readFactor(reader: Reader): Condition {
+  if (reader.take("NOT")) {
+    const inner = readFactor(reader);
+    return (row, bindings) => !inner(row, bindings);
+  }
   if (reader.take("(")) {
-    const inner = readCondition(reader, row, bindings);
+    const inner = readCondition(reader);
     reader.expect(")");
     return inner;
   }
-  if (reader.take("attribute_exists")) return readArgument(reader, row, bindings) !== undefined;
-  if (reader.take("attribute_not_exists")) return readArgument(reader, row, bindings) === undefined;
-  const left = readOperand(reader, row, bindings);
-  if (reader.take("IN")) return readList(reader, row, bindings).some((right) => compare(left, "=", right));
-  return compare(left, reader.next(), readOperand(reader, row, bindings));
+  if (reader.take("attribute_exists")) {
+    const argument = readArgument(reader);
+    return (row, bindings) => argument(row, bindings) !== undefined;
+  }
+  if (reader.take("attribute_not_exists")) {
+    const argument = readArgument(reader);
+    return (row, bindings) => argument(row, bindings) === undefined;
+  }
+  return readComparison(reader);
 }
 
-function readArgument(reader: Reader, row: Row, bindings: Bindings): Scalar | undefined {
+function readComparison(reader: Reader): Condition {
+  const left = readOperand(reader);
+  if (reader.take("IN")) {
+    const list = readList(reader);
+    return (row, bindings) => {
+      const value = left(row, bindings);
+      return list.some((right) => compare(value, "=", right(row, bindings)));
+    };
+  }
+  const sign = reader.next();
+  if (!["=", "<>", "<", "<=", ">", ">="].includes(sign)) throw reader.error(`no comparison: ${sign}`);
+  const right = readOperand(reader);
+  return (row, bindings) => compare(left(row, bindings), sign, right(row, bindings));
+}
+
+function readArgument(reader: Reader): Operand {
   reader.expect("(");
-  const column = readColumn(reader, bindings);
+  const column = readColumn(reader);
   reader.expect(")");
-  return row?.[column];
+  return (row, bindings) => row?.[column(bindings)];
 }
 
-function readList(reader: Reader, row: Row, bindings: Bindings): (Scalar | undefined)[] {
+function readList(reader: Reader): Operand[] {
   reader.expect("(");
-  const list = [readOperand(reader, row, bindings)];
-  while (reader.take(",")) list.push(readOperand(reader, row, bindings));
+  const list = [readOperand(reader)];
+  while (reader.take(",")) list.push(readOperand(reader));
   reader.expect(")");
   return list;
 }
 
-function readColumn(reader: Reader, bindings: Bindings): string {
+function readColumn(reader: Reader): (bindings: Bindings) => string {
   const token = reader.next();
-  const column = bindings.columns[token];
-  if (column === undefined) throw reader.error(`${token} is no column`);
-  return column;
+  return ({ columns }) => {
+    const column = columns[token];
+    if (column === undefined) throw reader.error(`${token} is no column`);
+    return column;
+  };
 }
 
-function readOperand(reader: Reader, row: Row, bindings: Bindings): Scalar | undefined {
+function readOperand(reader: Reader): Operand {
   if (!reader.peek()?.startsWith(":")) {
-    const column = readColumn(reader, bindings);
-    return row?.[column];
+    const column = readColumn(reader);
+    return (row, bindings) => row?.[column(bindings)];
   }
   const token = reader.next();
-  const value = bindings.values[token];
-  if (value === undefined) throw reader.error(`${token} has no value`);
-  return value;
+  return (_row, { values }) => {
+    const value = values[token];
+    if (value === undefined) throw reader.error(`${token} has no value`);
+    return value;
+  };
 }
 
 /** A missing column compares to nothing but by `<>`; values of different types are never equal, smaller or larger. */
 function compare(left: Scalar | undefined, sign: string, right: Scalar | undefined): boolean {
   if (sign === "<>") return left !== right;
-  const comparable = left !== undefined && right !== undefined && typeof left === typeof right;
+  if (left === undefined || right === undefined || typeof left !== typeof right) return false;
   switch (sign) {
     case "=":
-      return comparable && left === right;
+      return left === right;
     case "<":
-      return comparable && left < right;
+      return left < right;
     case "<=":
-      return comparable && left <= right;
+      return left <= right;
     case ">":
-      return comparable && left > right;
-    case ">=":
-      return comparable && left >= right;
+      return left > right;
     default:
-      throw new ValidationException(`no comparison: ${sign}`);
+      return left >= right;
   }
 }
 
 /** The row after the update. All operands are read from the row before it. */
 export function updated(source: string, before: StoredRow, bindings: Bindings): StoredRow {
-  const reader = new Reader(source);
   const after: Record<string, Scalar> = { ...before };
+  for (const act of compileUpdate(source)(bindings)) act(before, after, bindings);
+  return after;
+}
+
+const compileUpdate = remembered((source: string) => {
+  const reader = new Reader(source);
+  const actions: { readonly column: (bindings: Bindings) => string; readonly act: Action }[] = [];
   const seen = new Set<string>();
-  const touched = new Set<string>();
   while (reader.peek() !== undefined) {
     const section = reader.next();
     if (!sections.includes(section) || seen.has(section)) throw reader.error(`section ${section}`);
     seen.add(section);
     do {
-      const column = readColumn(reader, bindings);
-      if (touched.has(column)) throw reader.error(`two paths overlap: ${column}`);
-      touched.add(column);
-      readAction(reader, section, column, before, after, bindings);
+      const column = readColumn(reader);
+      actions.push({ column, act: readAction(reader, section, column) });
     } while (reader.take(","));
   }
-  return after;
-}
+  return (bindings: Bindings): Action[] => {
+    const touched = new Set(actions.map(({ column }) => column(bindings)));
+    if (touched.size < actions.length) throw reader.error("two paths overlap");
+    return actions.map(({ act }) => act);
+  };
+});
 
-function readAction(
-  reader: Reader,
-  section: string,
-  column: string,
-  before: StoredRow,
-  after: Record<string, Scalar>,
-  bindings: Bindings,
-): void {
-  if (section === "REMOVE") delete after[column];
-  else if (section === "ADD") {
-    after[column] = asNumber(before[column] ?? 0) + asNumber(readOperand(reader, before, bindings));
-  } else {
-    reader.expect("=");
-    after[column] = readSum(reader, before, bindings);
+function readAction(reader: Reader, section: string, column: (bindings: Bindings) => string): Action {
+  if (section === "REMOVE") {
+    return (_before, after, bindings) => {
+      delete after[column(bindings)];
+    };
   }
+  if (section === "ADD") {
+    const operand = readOperand(reader);
+    return (before, after, bindings) => {
+      const name = column(bindings);
+      after[name] = asNumber(before[name] ?? 0) + asNumber(operand(before, bindings));
+    };
+  }
+  reader.expect("=");
+  const sum = readSum(reader);
+  return (before, after, bindings) => {
+    after[column(bindings)] = sum(before, bindings);
+  };
 }
 
-function readSum(reader: Reader, before: StoredRow, bindings: Bindings): Scalar {
-  const left = readTerm(reader, before, bindings);
-  if (reader.take("+")) return asNumber(left) + asNumber(readTerm(reader, before, bindings));
-  if (reader.take("-")) return asNumber(left) - asNumber(readTerm(reader, before, bindings));
-  return left;
+type Sum = (before: StoredRow, bindings: Bindings) => Scalar;
+
+function readSum(reader: Reader): Sum {
+  const left = readTerm(reader);
+  const sign = reader.take("+") ? 1 : reader.take("-") ? -1 : 0;
+  if (sign === 0) return left;
+  const right = readTerm(reader);
+  return (before, bindings) => asNumber(left(before, bindings)) + sign * asNumber(right(before, bindings));
 }
 
-function readTerm(reader: Reader, before: StoredRow, bindings: Bindings): Scalar {
+function readTerm(reader: Reader): Sum {
   if (reader.take("if_not_exists")) {
     reader.expect("(");
-    const present = before[readColumn(reader, bindings)];
+    const column = readColumn(reader);
     reader.expect(",");
-    const otherwise = readTerm(reader, before, bindings);
+    const otherwise = readTerm(reader);
     reader.expect(")");
-    return present ?? otherwise;
+    return (before, bindings) => before[column(bindings)] ?? otherwise(before, bindings);
   }
-  const value = readOperand(reader, before, bindings);
-  if (value === undefined) throw reader.error("an operand of the update does not exist");
-  return value;
+  const operand = readOperand(reader);
+  return (before, bindings) => {
+    const value = operand(before, bindings);
+    if (value === undefined) throw reader.error("an operand of the update does not exist");
+    return value;
+  };
 }
 
 function asNumber(value: Scalar | undefined): number {

@@ -4,7 +4,7 @@
  * Each operation is atomic and happens in one turn of the event loop, between a wait before it and one after it: with
  * the waits of a virtual clock, that is where a simulation interleaves its processes.
  */
-import type { Scalar, StoredRow, Table } from "../../functions/pool/ports.ts";
+import type { Scalar, StoredRow, Table, UpdateOutcome } from "../../functions/pool/ports.ts";
 import { checkBindings, holds, updated, ValidationException } from "./expressions.ts";
 
 export interface MemoryTable extends Table {
@@ -13,10 +13,18 @@ export interface MemoryTable extends Table {
   readonly log: { readonly verb: string; readonly sk: string; readonly after: StoredRow }[];
   /** All rows, for assertions: no operation of the table. */
   rows(): StoredRow[];
+  /** An update that is over in this very moment. */
+  updateNow(...call: Parameters<Table["update"]>): UpdateOutcome;
 }
 
-/** `wait` is called before and after each operation; by default it is one turn. */
-export function createMemoryTable(wait: () => Promise<void> = () => Promise.resolve()): MemoryTable {
+/**
+ * `wait` is called before and after each operation; by default it is one turn. `onWrite` is told each applied update,
+ * at once and instead of the log.
+ */
+export function createMemoryTable(
+  wait: () => Promise<void> = () => Promise.resolve(),
+  onWrite?: (verb: string, sk: string, after: StoredRow, before: StoredRow | undefined) => void,
+): MemoryTable {
   const rows = new Map<string, StoredRow>();
   const counts = { writes: 0, refusals: 0, gets: 0, queries: 0 };
   const log: MemoryTable["log"] = [];
@@ -27,6 +35,23 @@ export function createMemoryTable(wait: () => Promise<void> = () => Promise.reso
     const result = operation();
     await wait();
     return result;
+  }
+
+  function updateNow(...[key, expression, values]: Parameters<Table["update"]>): UpdateOutcome {
+    counts.writes += 1;
+    const { update, clauses, columns } = expression;
+    checkBindings([update, ...clauses], { columns, values });
+    const before = rows.get(address(key));
+    if (clauses.length > 0 && !holds(clauses.join(" AND "), before, { columns, values })) {
+      counts.refusals += 1;
+      return { kind: "refused", retried: false };
+    }
+    const after = updated(update, before ?? { ...key }, { columns, values });
+    if (after.pk !== key.pk || after.sk !== key.sk) throw new ValidationException("a key can't be updated");
+    rows.set(address(key), after);
+    if (onWrite === undefined) log.push({ verb: expression.name, sk: key.sk, after });
+    else onWrite(expression.name, key.sk, after, before);
+    return { kind: "applied", row: after };
   }
 
   return {
@@ -46,23 +71,8 @@ export function createMemoryTable(wait: () => Promise<void> = () => Promise.reso
         );
         return matching.sort((a, b) => (sortKey(a) < sortKey(b) ? -1 : 1));
       }),
-    update: (key, expression, values) =>
-      atomically(() => {
-        counts.writes += 1;
-        const { update, clauses, columns } = expression;
-        checkBindings([update, ...clauses], { columns, values });
-        const before = rows.get(address(key));
-        if (clauses.length > 0 && !holds(clauses.join(" AND "), before, { columns, values })) {
-          counts.refusals += 1;
-          return { kind: "refused", retried: false } as const;
-        }
-        const after = updated(update, before ?? { ...key }, { columns, values });
-        if (after.pk !== key.pk || after.sk !== key.sk)
-          throw new ValidationException("a key can't be updated");
-        rows.set(address(key), after);
-        log.push({ verb: expression.name, sk: key.sk, after });
-        return { kind: "applied", row: after } as const;
-      }),
+    update: (...call) => atomically(() => updateNow(...call)),
+    updateNow,
   };
 }
 

@@ -8,12 +8,22 @@ describe("the time until the next look", () => {
     ["a newcomer, on average", 0, 0.5, 1_500],
     ["a newcomer, at the least", 0, 0, 750],
     ["a newcomer, at the most", 0, 1, 2_250],
-    ["one that has waited half a minute", 30_000, 0.5, 1_000],
-    ["one that has waited a minute", 60_000, 0.5, 500],
-    ["one that has waited for ten minutes", 600_000, 0.5, 500],
     ["one whose clock was set back", -5_000, 0.5, 1_500],
-  ])("%s", (_, waitedMs, random, expected) => {
-    expect(pollDelayMs(1_000, waitedMs, random)).toBe(expected);
+    ["one that has waited a minute", 60_000, 0.5, 300],
+    ["one that has waited for ten minutes", 600_000, 0.5, 300],
+  ])("%s, whatever is usual", (_, waitedMs, random, expected) => {
+    for (const typicalMs of [0, 30_000, 600_000]) {
+      expect(pollDelayMs(1_000, waitedMs, typicalMs, random)).toBe(expected);
+    }
+  });
+
+  it.each([
+    ["5 s where nobody waits for long", 5_000, 0],
+    ["18 s where 10 s are usual", 18_000, 10_000],
+    ["a minute where ten are usual", 60_000, 600_000],
+  ])("is shortest after %s", (_, oldMs, typicalMs) => {
+    expect(pollDelayMs(1_000, oldMs, typicalMs, 0.5)).toBe(300);
+    expect(pollDelayMs(1_000, oldMs / 2, typicalMs, 0.5)).toBe(900);
   });
 });
 

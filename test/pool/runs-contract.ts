@@ -5,24 +5,16 @@ import { enterRun } from "../../functions/pool/runs/enter.ts";
 import { markFinished } from "../../functions/pool/runs/finish.ts";
 import { beatRun } from "../../functions/pool/runs/heartbeat.ts";
 import { addIdleShare } from "../../functions/pool/runs/idle-share.ts";
-import { type BatchNote, createBatchNotes } from "../../functions/pool/runs/note-batch.ts";
+import { createBatchNotes } from "../../functions/pool/runs/note-batch.ts";
 import { pruneLanes } from "../../functions/pool/runs/prune-lanes.ts";
 import { getRun, listRuns } from "../../functions/pool/runs/read.ts";
 import { registerRun } from "../../functions/pool/runs/register.ts";
 import { runState } from "../../functions/pool/runs/run-row.ts";
 import { losingAnswers } from "./broken-table.ts";
+import { note, wish } from "./run-samples.ts";
 import { type OpenTable, over, present, startMs, type TestHandler, testHandler } from "./test-pool.ts";
 
-export const wish = { name: "grpo", workers: 3, metadata: { host: "gpu-1", seed: "7" } };
-
-export const note: BatchNote = {
-  samples: 16,
-  verdicts: { passed: 30, wrong_output: 5, time_limit: 1 },
-  faults: 1,
-  retries: 2,
-  workersCreated: 1,
-  busyMs: 4_500,
-};
+export { note, wish };
 
 export function describeRuns(name: string, open: () => Promise<OpenTable>): void {
   describe(name, () => {

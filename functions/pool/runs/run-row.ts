@@ -180,10 +180,12 @@ function readTotals(stored: StoredRow): RunTotals {
 }
 
 function readLanes(stored: StoredRow): Record<string, number> {
-  const lanes = Object.entries(stored).flatMap(([column, value]) =>
-    column.startsWith(lanePrefix) && typeof value === "number" ? [[column, value] as const] : [],
-  );
-  return Object.fromEntries(lanes);
+  const lanes: Record<string, number> = {};
+  for (const column in stored) {
+    const value = column.startsWith(lanePrefix) ? stored[column] : undefined;
+    if (typeof value === "number") lanes[column] = value;
+  }
+  return lanes;
 }
 
 function readMetadata(text: unknown): Record<string, string> {

@@ -19,7 +19,7 @@ export const acquireExpression = slotExpression({
   name: "acquire",
   update:
     "SET #state = :leased, #owner = :owner, #leaseUntilMs = :leaseUntilMs, " +
-    "#heldForRun = :runTag, #heldForBatch = :batchTag, #lastUsedAtMs = :nowMs ADD #fence :one",
+    "#heldForRun = :runTag, #heldForBatch = :batchTag, #lastUsedAtMs = :nowMs, #waitedMs = :waitedMs ADD #fence :one",
   clauses: [isFree, outlivesTheWork, isNotDueForReplacement, runsOurSupervisor],
 });
 
@@ -41,6 +41,7 @@ export function acquireSlot(ctx: SlotContext, slot: number, holder: Holder): Pro
       ":version": ctx.settings.supervisorVersion,
       ":runTag": holder.runTag,
       ":batchTag": holder.batchTag,
+      ":waitedMs": holder.waitedMs ?? 0,
       ":one": 1,
     },
     (row) => row.owner === owner,

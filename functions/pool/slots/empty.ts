@@ -14,7 +14,7 @@ export const emptyExpression = slotExpression({
   name: "empty",
   update:
     "SET #state = :empty REMOVE #sandboxId, #access, #owner, #leaseUntilMs, #bornAtMs, #ttlAtMs, #maxAtMs, " +
-    "#lastUsedAtMs, #supervisorVersion, #createdForRun",
+    "#lastUsedAtMs, #waitedMs, #supervisorVersion, #createdForRun",
   clauses: [isOurDrain, isDraining],
 });
 

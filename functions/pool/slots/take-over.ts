@@ -18,7 +18,7 @@ const isNotDueForReplacement = "#maxAtMs > :neededUntilMs";
 const runsOurSupervisor = "#supervisorVersion = :version";
 const changeHolder =
   "SET #owner = :owner, #leaseUntilMs = :leaseUntilMs, #heldForRun = :runTag, #heldForBatch = :batchTag, " +
-  "#lastUsedAtMs = :nowMs ADD #fence :one";
+  "#lastUsedAtMs = :nowMs, #waitedMs = :waitedMs ADD #fence :one";
 
 export const takeOverExpression = slotExpression({
   name: "take over",
@@ -68,6 +68,7 @@ function changeHands(
     ":leaseUntilMs": nowMs + ctx.settings.leaseMs,
     ":runTag": holder.runTag,
     ":batchTag": holder.batchTag,
+    ":waitedMs": holder.waitedMs ?? 0,
     ":one": 1,
     ...more,
   };

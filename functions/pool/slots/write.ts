@@ -33,6 +33,8 @@ export interface SlotContext {
 export interface Holder {
   readonly runTag: string;
   readonly batchTag: string;
+  /** How long the batch has waited for this lease; none said is none waited. */
+  readonly waitedMs?: number;
 }
 
 /** What names a taken slot in later writes. */

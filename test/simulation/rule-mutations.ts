@@ -1,0 +1,146 @@
+/** The protocol's rules, each broken by a change of the product's source. */
+import type { Mutation } from "./mutations.ts";
+
+export interface RuleMutation extends Mutation {
+  /** What holds no more. */
+  readonly without: string;
+}
+
+const pool = "functions/pool/";
+
+function inFile(file: string, without: string, from: string, to: string): RuleMutation {
+  return { file: `${pool}${file}`, without, from, to };
+}
+
+export const ruleMutations: readonly RuleMutation[] = [
+  // A lease is short, and its holder extends it for as long as it works.
+  inFile(
+    "held-lease.ts",
+    "a holder extends its lease",
+    "let waitMs = ctx.settings.extendEveryMs;",
+    "let waitMs = 900_000;",
+  ),
+  inFile(
+    "held-lease.ts",
+    "a holder renews a sandbox that nobody else renewed",
+    "await renewIfLate(ctx, state.row);",
+    "",
+  ),
+  // A worker changes hands only with a new fence, which its supervisor enforces.
+  inFile("slots/acquire.ts", "acquiring raises the fence", '":one": 1', '":one": 0'),
+  inFile("slots/take-over.ts", "taking over raises the fence", '":one": 1', '":one": 0'),
+  inFile("slots/claim.ts", "claiming raises the fence", " ADD #fence :one", " ADD #fence :zero"),
+  inFile(
+    "slots/drain.ts",
+    "expiring and draining raise the fence",
+    '":leaseUntilMs": ctx.clock.nowMs() + ctx.settings.drainLeaseMs,\n    ":one": 1,',
+    '":leaseUntilMs": ctx.clock.nowMs() + ctx.settings.drainLeaseMs,\n    ":one": 0,',
+  ),
+  inFile(
+    "slots/drain.ts",
+    "abandoning raises the fence",
+    '":owner": owner,\n    ":one": 1,\n  };',
+    '":owner": owner,\n    ":one": 0,\n  };',
+  ),
+  // A refusal after a retry is looked into before it is believed.
+  inFile(
+    "slots/write.ts",
+    "a refusal after a lost answer is looked into",
+    "return row !== undefined && isOurs(row) ? row : null;",
+    "return null;",
+  ),
+  inFile(
+    "slots/write.ts",
+    "only our own mark makes a refused write ours",
+    "return row !== undefined && isOurs(row) ? row : null;",
+    "return row ?? null;",
+  ),
+  inFile(
+    "slots/publish.ts",
+    "a publication is known by its sandbox, whoever has it since",
+    "row.sandboxId === made.sandboxId;",
+    "row.fence === claim.fence && row.sandboxId === made.sandboxId;",
+  ),
+  inFile(
+    "creation.ts",
+    "a published worker that another has is not ours",
+    'return worker.fence === claim.fence ? { kind: "published", row: worker } : { kind: "not_now" };',
+    'return { kind: "published", row: worker };',
+  ),
+  // A creation without an answer keeps its slot until it can't land any more.
+  inFile(
+    "creation.ts",
+    "an ambiguous creation keeps its slot",
+    'case "ambiguous":\n',
+    'case "ambiguous":\n      await freeClaim(ctx, claim);\n',
+  ),
+  inFile(
+    "creation.ts",
+    "an unproved sandbox is gone before its slot is free",
+    'if (await isGone(ctx, made.sandboxId)) await freeClaim(ctx, claim);\n      return { kind: "failed"',
+    'void isGone(ctx, made.sandboxId);\n      await freeClaim(ctx, claim);\n      return { kind: "failed"',
+  ),
+  inFile(
+    "creation.ts",
+    "no creation starts late in its claim",
+    "if (askedAtMs > lastStartMs(ctx, claim)) {",
+    "if (askedAtMs > lastStartMs(ctx, claim) + 3_600_000) {",
+  ),
+  inFile(
+    "sweep/carry-out.ts",
+    "the provider is listed again before a slot of unknown content is emptied",
+    'mayHaveMore: seen.state !== "leased"',
+    "mayHaveMore: false",
+  ),
+  inFile(
+    "sweep/drains.ts",
+    "without that list the slot stays as it is",
+    "if (gone.includes(false) || (mayHaveMore && listed === null)) return;",
+    "if (gone.includes(false)) return;",
+  ),
+  inFile(
+    "sweep/drains.ts",
+    "a slot whose sandbox could not be killed stays as it is",
+    "if (gone.includes(false) || (mayHaveMore && listed === null)) return;",
+    "if (mayHaveMore && listed === null) return;",
+  ),
+  // Every sandbox says whose it is, and lives only as long as somebody renews it.
+  inFile(
+    "creation.ts",
+    "a sandbox carries its claim's generation",
+    "generation: claim.generation, ttlMs",
+    "generation: claim.generation - 1, ttlMs",
+  ),
+  inFile(
+    "sweep/plan.ts",
+    "the sweep renews workers",
+    "const renewals = targetOf(demand) > 0 ? dueRenewals(demand) : [];",
+    "const renewals = targetOf(demand) > 1e9 ? dueRenewals(demand) : [];",
+  ),
+  // The provider is listed first, then the table is read; what a slot knows is kept, the rest is killed.
+  inFile(
+    "sweep/sweep.ts",
+    "the provider is listed before the table is read",
+    'const listing = await listSandboxes(ctx, log);\n  const demand = await attempt(log, "read", () => readDemand(ctx));',
+    'const demand = await attempt(log, "read", () => readDemand(ctx));\n  const listing = await listSandboxes(ctx, log);',
+  ),
+  inFile(
+    "sweep/known.ts",
+    "a sandbox is known by its generation",
+    "row === undefined || row.generation !== sandbox.generation",
+    "row === undefined",
+  ),
+  inFile("sweep/known.ts", "a sandbox of a slot in creation is kept", ' || row.state === "creating"', ""),
+  inFile(
+    "sweep/known.ts",
+    "a sandbox that no slot knows is killed",
+    "!isKnown(sandbox, rows.get(sandbox.slot))",
+    "!isKnown(sandbox, rows.get(sandbox.slot)) && sandbox.slot < 0",
+  ),
+  inFile(
+    "sweep/drains.ts",
+    "a sandbox of a later life is not killed",
+    "sandbox.slot === row.slot && sandbox.generation <= row.generation",
+    "sandbox.slot === row.slot",
+  ),
+];

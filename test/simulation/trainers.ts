@@ -1,0 +1,107 @@
+/** Trainers: each registers a run, sends batches and signs of life, and finishes it, or vanishes. Then the next. */
+import { beatRun } from "../../functions/pool/runs/heartbeat.ts";
+import { finishRun } from "../../functions/pool/sweep/finish-run.ts";
+import { startRun } from "../../functions/pool/sweep/start-run.ts";
+import { Fault } from "../../functions/rewards/faults.ts";
+import { type BatchResult, type Container, createContainers, serveBatch } from "./containers.ts";
+import type { World } from "./world.ts";
+
+export interface TrainerLoad {
+  /** Workers that a run asks for. */
+  readonly workers: number;
+  /** Batches under way at once. */
+  readonly concurrency: number;
+  readonly thinkMs: number;
+  readonly chunkMs: number;
+  /** How long a run goes on, about. */
+  readonly runMs: number;
+  readonly heartbeats: boolean;
+}
+
+type Containers = ReturnType<typeof createContainers>;
+
+/** Lives until the load is over. */
+export async function trainer(world: World, name: string, load: TrainerLoad): Promise<void> {
+  const containers = createContainers(world, `${name}.c`);
+  await world.time.sleep(world.random() * 30_000);
+  for (let run = 1; world.isLoaded(); run += 1) {
+    await trainOnce(world, containers, `${name}.r${run}`, load);
+    const isLong = world.random() < 0.25;
+    await world.time.sleep(world.random() * (isLong ? 900_000 : 120_000));
+  }
+}
+
+async function trainOnce(world: World, containers: Containers, runId: string, load: TrainerLoad) {
+  const { time, random, watch } = world;
+  const untilMs = time.nowMs() + load.runMs * (0.5 + random());
+  const isOver = () => !world.isLoaded() || time.nowMs() >= untilMs;
+  await insist(world, containers, ({ ctx }) =>
+    startRun(ctx, runId, { name: runId, workers: load.workers, metadata: {} }),
+  );
+  const beats = load.heartbeats ? heartbeat(world, containers, runId, isOver) : Promise.resolve();
+  const batches = Array.from({ length: load.concurrency }, () =>
+    sendBatches(world, containers, runId, load, isOver),
+  );
+  await Promise.all(batches);
+  if (random() < world.weather().vanish) {
+    watch.counts.runsVanished += 1;
+    watch.note(runId, "vanishes");
+    return;
+  }
+  await insist(world, containers, ({ ctx }) => finishRun(ctx, runId));
+  await beats;
+  watch.counts.runsFinished += 1;
+}
+
+/** Repeats a request until it is answered. */
+async function insist(
+  { time, random }: World,
+  containers: Containers,
+  request: (container: Container) => Promise<unknown>,
+): Promise<void> {
+  for (;;) {
+    const answer = await containers.serve(async (container) => {
+      try {
+        await request(container);
+        return "answered";
+      } catch (error) {
+        if (error instanceof Fault) return "refused";
+        throw error;
+      }
+    });
+    if (answer === "answered") return;
+    await time.sleep(200 + random() * 2_000);
+  }
+}
+
+async function heartbeat(world: World, containers: Containers, runId: string, isOver: () => boolean) {
+  while (!isOver()) {
+    await containers.serve(async ({ ctx }) => {
+      await beatRun(ctx, runId).catch((error: unknown) => {
+        if (!(error instanceof Fault)) throw error;
+      });
+    });
+    await world.time.sleep(60_000);
+  }
+}
+
+async function sendBatches(
+  world: World,
+  containers: Containers,
+  runId: string,
+  load: TrainerLoad,
+  isOver: () => boolean,
+): Promise<void> {
+  const { time, random } = world;
+  const chunkMs = () =>
+    random() < world.weather().longChunk ? random() * 200_000 : 100 + random() * 2 * load.chunkMs;
+  while (!isOver()) {
+    const workers = random() < 0.6 ? 1 : 1 + Math.floor(random() * load.workers);
+    const plan = { runId, workers, waitMs: 60_000, chunkMs };
+    const result: BatchResult | "crashed" = await containers.serve((container) =>
+      serveBatch(world, container, plan),
+    );
+    const isServed = result !== "crashed" && result.kind === "served";
+    await time.sleep(random() * (isServed ? load.thinkMs : 3_000));
+  }
+}
