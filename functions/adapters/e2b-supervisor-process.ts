@@ -48,22 +48,22 @@ export async function placeSupervisor(
   supervisor: SupervisorFiles,
   secret: string,
 ): Promise<void> {
-  const { sandbox, client, signal } = startup;
+  const { sandbox, client } = startup;
   const entries = [
     ...supervisor.files.map(({ name, content }) => ({ path: `${folder}/${name}`, data: content })),
     { path: `${folder}/secret`, data: secret },
   ];
   const requestTimeoutMs = client.options.sandboxRequestTimeoutMs;
-  await tryUntilConfirmed(startup, "write the supervisor's files", () =>
+  await tryUntilConfirmed(startup, "write the supervisor's files", (signal) =>
     sandbox.files.write(entries, { user: "root", requestTimeoutMs, signal }),
   );
 }
 
 /** Starts the supervisor in the background, without a limit on its time. Throws a `Fault`. */
 export async function startSupervisor(startup: Startup, memoryMib: number): Promise<SupervisorProcess> {
-  const { sandbox, client, signal } = startup;
+  const { sandbox, client } = startup;
   let said = "";
-  const handle = await tryUntilConfirmed(startup, "start the supervisor", () =>
+  const handle = await tryUntilConfirmed(startup, "start the supervisor", (signal) =>
     sandbox.commands.run(startCommand(memoryMib), {
       background: true,
       timeoutMs: 0,
@@ -118,11 +118,11 @@ function lastLine(text: string): string {
 async function tryUntilConfirmed<Value>(
   { client, sandbox, clock, signal }: Startup,
   what: string,
-  act: () => Promise<Value>,
+  act: (signal: AbortSignal) => Promise<Value>,
 ): Promise<Value> {
   for (let tries = 1; ; tries += 1) {
     try {
-      return await act();
+      return await actInTime(act, clock, client.options.sandboxRequestTimeoutMs, signal);
     } catch {
       // What the client makes of it is no evidence; what the control plane says below is.
     }
@@ -132,6 +132,28 @@ async function tryUntilConfirmed<Value>(
     if (place.kind === "unknown" && !place.fault.retryable) throw place.fault;
     if (tries >= mostTries) throw failed(what, `the sandbox did not do it in ${tries} tries`);
     await clock.sleep(firstPauseMs * 2 ** (tries - 1), signal);
+  }
+}
+
+/**
+ * The client's own limit doesn't hold on Node 20 once it is given a signal: `AbortSignal.any` over
+ * `AbortSignal.timeout` is garbage-collected there before it fires. So the limit is in the signal.
+ */
+async function actInTime<Value>(
+  act: (signal: AbortSignal) => Promise<Value>,
+  clock: Clock,
+  timeoutMs: number,
+  signal: AbortSignal,
+): Promise<Value> {
+  const late = new AbortController();
+  const done = new AbortController();
+  void clock.sleep(timeoutMs, done.signal).then(() => {
+    if (!done.signal.aborted) late.abort();
+  });
+  try {
+    return await act(AbortSignal.any([signal, late.signal]));
+  } finally {
+    done.abort();
   }
 }
 
