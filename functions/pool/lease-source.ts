@@ -29,7 +29,7 @@ import { acquireSlot } from "./slots/acquire.ts";
 import { releaseReady } from "./slots/release.ts";
 import { takeOverSlot } from "./slots/take-over.ts";
 import type { Holder } from "./slots/write.ts";
-import { isOurTurn, mayTakeAgain, typicalWaitMs } from "./turns.ts";
+import { isCrowded, isOurTurn, mayTakeAgain, typicalWaitMs } from "./turns.ts";
 import { signEveryMs, signWaiting, waitsPatientlyMs } from "./waiting.ts";
 
 /** Preflights that fail this often, and none that succeeds, won't get better while this batch waits. */
@@ -218,7 +218,7 @@ async function look(shared: Shared, search: Search): Promise<Found | null> {
   const holder = { ...search.holder, waitedMs: Number(waitedMs.toPrecision(2)) }; // rows are short of room
   const fit = fitWorkers(ctx, view, nowMs).filter(isUntried);
   if (!isTurnOf(shared, waitedMs, fit, nowMs)) return null;
-  for (const row of drawSome(fit, 3, ctx.random)) {
+  for (const row of [...ownSlots(shared, fit), ...drawSome(fit, 3, ctx.random)]) {
     if (tried.has(row.slot)) continue;
     tried.add(row.slot);
     const free = found(await acquireSlot(ctx, row.slot, holder), "free");
@@ -366,6 +366,12 @@ function noteCreation(shared: Shared, result: CreationResult): CreationResult {
     report({ kind: "fault", fault: result.fault });
   }
   return result;
+}
+
+/** Free slots that this container used, the latest first: containers that all draw from all collide. None in a crowd. */
+function ownSlots({ ctx, recentSlots, typicalWaitMs }: Shared, free: readonly WorkerRow[]): WorkerRow[] {
+  if (isCrowded(typicalWaitMs, ctx.settings.pollMs)) return [];
+  return recentSlots.toReversed().flatMap((recent) => free.filter(({ slot }) => slot === recent.slot));
 }
 
 function noteReleased({ ctx, recentSlots }: Shared, slot: number, isReady: boolean): void {

@@ -26,7 +26,7 @@ function isRecent({ state, lastUsedAtMs = 0 }: SlotRow, nowMs: number): boolean 
 }
 
 /** Whether waits are so long that newcomers should look who else is there. */
-function isCrowded(typicalMs: number, pollMs: number): boolean {
+export function isCrowded(typicalMs: number, pollMs: number): boolean {
   return typicalMs > noQueuePolls * pollMs;
 }
 

@@ -67,9 +67,10 @@ export function clauseOf(name: string, index: number): string {
   return scene?.expression.clauses[index] ?? "";
 }
 
-/** Whether a slot in creation takes a sandbox of an earlier life of its own for the one that it waits for. */
-export function knowsStranger(): boolean {
-  const stranger: ListedSandbox = { sandboxId: "i1", poolId: "p", slot: 0, generation: 1, startedAtMs: 0 };
+/** Which sandboxes a slot in creation takes for the one that it waits for. */
+export function knownToCreation(): string[] {
+  const sandbox: ListedSandbox = { sandboxId: "i1", poolId: "p", slot: 0, generation: 5, startedAtMs: 0 };
   const row: SlotRow = { slot: 0, state: "creating", fence: 5, generation: 5 };
-  return isKnown(stranger, row);
+  const known = { "its own": sandbox, "one of an earlier life": { ...sandbox, generation: 1 } };
+  return Object.entries(known).flatMap(([what, listed]) => (isKnown(listed, row) ? [what] : []));
 }

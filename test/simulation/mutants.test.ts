@@ -78,8 +78,8 @@ async function expectFound(mutation: Mutation, killer: Killer): Promise<void> {
       expect(await sound.losePublication()).toEqual({ kind: "not_now", killed: 0 });
       return expect(await mutant.losePublication()).not.toEqual({ kind: "not_now", killed: 0 });
     case "known":
-      expect(sound.knowsStranger()).toBe(false);
-      return expect(mutant.knowsStranger()).toBe(true);
+      expect(sound.knownToCreation()).toEqual(["its own"]);
+      return expect(mutant.knownToCreation()).not.toEqual(["its own"]);
     case "silence":
       expect(await isQuiet(sound)).toBe(true);
       return expect(await isQuiet(mutant)).toBe(false);

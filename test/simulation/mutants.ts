@@ -12,7 +12,7 @@ export type Killer =
   | { readonly by: "directed"; readonly harm: string }
   | { readonly by: "publication" | "silence" | "known" | "write" };
 
-const world = (weather: string, harm: string, mostSeeds = 8): Killer => ({
+const world = (weather: string, harm: string, mostSeeds = 60): Killer => ({
   by: "worlds",
   weather,
   harm,
@@ -22,7 +22,7 @@ const world = (weather: string, harm: string, mostSeeds = 8): Killer => ({
 /** By the rule that is broken. */
 export const ruleKillers: Readonly<Record<string, Killer>> = {
   "a holder extends its lease": world("freezing", "taken from its holder"),
-  "a holder renews a sandbox that nobody else renewed": world("no cron", "died of age under its holder", 20),
+  "a holder renews a sandbox that nobody else renewed": world("no cron", "died of age under its holder"),
   "acquiring raises the fence": world("storm", "taken without a new fence"),
   "taking over raises the fence": {
     by: "interleavings",
@@ -41,21 +41,21 @@ export const ruleKillers: Readonly<Record<string, Killer>> = {
     "stubborn sandboxes",
     "more sandboxes than slots",
   ),
-  "no creation starts late in its claim": world("freezing", "more sandboxes than slots", 30),
+  "no creation starts late in its claim": world("freezing", "more sandboxes than slots"),
   "the provider is listed again before a slot of unknown content is emptied": world(
     "storm",
     "more sandboxes than slots",
   ),
-  "without that list the slot stays as it is": world("bad provider", "more sandboxes than slots", 20),
+  "without that list the slot stays as it is": world("bad provider", "more sandboxes than slots"),
   "a slot whose sandbox could not be killed stays as it is": world(
     "stubborn sandboxes",
     "more sandboxes than slots",
   ),
   "a sandbox carries its claim's generation": world("storm", "killed under its holder"),
   "the sweep renews workers": { by: "silence" },
-  "the provider is listed before the table is read": world("freezing", "killed under its holder", 20),
+  "the provider is listed before the table is read": world("freezing", "killed under its holder"),
   "a sandbox is known by its generation": { by: "known" },
-  "a sandbox of a slot in creation is kept": world("freezing", "killed while it was made", 20),
+  "a sandbox of a slot in creation is kept": { by: "known" },
   "a sandbox that no slot knows is killed": { by: "silence" },
   "a sandbox of a later life is not killed": { by: "directed", harm: "killed under its holder" },
 };
