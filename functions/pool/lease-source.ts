@@ -29,7 +29,7 @@ import { acquireSlot } from "./slots/acquire.ts";
 import { releaseReady } from "./slots/release.ts";
 import { takeOverSlot } from "./slots/take-over.ts";
 import type { Holder } from "./slots/write.ts";
-import { isCrowded, isOurTurn, typicalWaitMs } from "./turns.ts";
+import { isCrowded, isOurTurn, mayTakeAgain, typicalWaitMs } from "./turns.ts";
 import { signEveryMs, signWaiting, waitsPatientlyMs } from "./waiting.ts";
 
 /** Preflights that fail this often, and none that succeeds, won't get better while this batch waits. */
@@ -81,19 +81,20 @@ interface Shared {
   readonly ctx: PoolContext;
   readonly report: (event: PoolEvent) => void;
   /** Slots that this container gave back healthy, the latest last. */
-  readonly recentSlots: number[];
+  readonly recentSlots: { readonly slot: number; readonly sinceMs: number }[];
   readonly creations: Set<Promise<unknown>>;
   /** Creations of this container that failed in a row, and why the last did. */
   failures: number;
   lastFault: Fault | null;
   createNotBeforeMs: number;
+  /** When it last looked at the pool, and how long one waited for a worker then. */
+  lookedAtMs: number;
+  typicalWaitMs: number;
   /** When this container last said of a run that it waits, and when it last looked whether another one does. */
   readonly signedAtMs: Map<string, number>;
   lookedForWaitingAtMs: number;
   /** The read of the pool that is under way: all who wait in this container look at the same one. */
   reading: Promise<SharedView> | null;
-  /** How long one waits for a worker, as of the last look at the pool. */
-  typicalWaitMs: number;
 }
 
 interface SharedView {
@@ -115,10 +116,11 @@ export function createLeaseSource(
     failures: 0,
     lastFault: null,
     createNotBeforeMs: 0,
+    lookedAtMs: 0,
+    typicalWaitMs: 0,
     signedAtMs: new Map(),
     lookedForWaitingAtMs: 0,
     reading: null,
-    typicalWaitMs: 0,
   };
   return {
     forBatch: (demand) => ({
@@ -186,11 +188,15 @@ function isHopeless(fault: Fault, search: Search): boolean {
 }
 
 async function trySameSlot(shared: Shared, search: Search): Promise<Found | null> {
-  // Others wait: who takes what he has just given back would never let them in.
-  if (isCrowded(shared.typicalWaitMs, shared.ctx.settings.pollMs)) return null;
-  const slot = shared.recentSlots.pop();
-  if (slot === undefined) return null;
-  return found(await acquireSlot(shared.ctx, slot, search.holder), "same_slot");
+  const recent = shared.recentSlots.at(-1);
+  if (recent === undefined) return null;
+  const { clock, settings } = shared.ctx;
+  const nowMs = clock.nowMs();
+  const lookedForMs = nowMs - shared.lookedAtMs;
+  const own = { freeForMs: nowMs - recent.sinceMs, lookedForMs, typicalMs: shared.typicalWaitMs };
+  if (!mayTakeAgain(own, settings.pollMs)) return null;
+  shared.recentSlots.pop();
+  return found(await acquireSlot(shared.ctx, recent.slot, search.holder), "same_slot");
 }
 
 /** One look at the pool, and what it allows. */
@@ -204,14 +210,15 @@ async function look(shared: Shared, search: Search): Promise<Found | null> {
   if (search.fault?.code === "store_unavailable") search.fault = null; // it answers again
   await signIfPatient(shared, search, view);
   const nowMs = ctx.clock.nowMs();
+  shared.lookedAtMs = nowMs;
+  shared.typicalWaitMs = typicalWaitMs(view, nowMs);
   const allowed = search.demand.runWorkers ?? Number.POSITIVE_INFINITY;
   if (countHeld(ctx, view, search.holder.runTag, nowMs) >= allowed) return null;
   const waitedMs = Math.max(0, nowMs - search.startedAtMs);
   const holder = { ...search.holder, waitedMs: Number(waitedMs.toPrecision(2)) }; // rows are short of room
-  shared.typicalWaitMs = typicalWaitMs(view, nowMs);
   const fit = fitWorkers(ctx, view, nowMs).filter(isUntried);
   if (!isTurnOf(shared, waitedMs, fit, nowMs)) return null;
-  for (const row of drawSome(fit, 3, ctx.random)) {
+  for (const row of [...ownSlots(shared, fit), ...drawSome(fit, 3, ctx.random)]) {
     if (tried.has(row.slot)) continue;
     tried.add(row.slot);
     const free = found(await acquireSlot(ctx, row.slot, holder), "free");
@@ -223,6 +230,14 @@ async function look(shared: Shared, search: Search): Promise<Found | null> {
     if (orphan !== null) return orphan;
   }
   return create(shared, search, view);
+}
+
+function isTurnOf(shared: Shared, waitedMs: number, free: readonly WorkerRow[], nowMs: number): boolean {
+  const { settings, random } = shared.ctx;
+  if (free.length === 0) return true;
+  const freeForMs = Math.max(...free.map((row) => nowMs - (row.lastUsedAtMs ?? row.bornAtMs ?? 0)));
+  const waiter = { waitedMs, typicalMs: shared.typicalWaitMs, freeForMs, pollMs: settings.pollMs };
+  return isOurTurn(waiter, random());
 }
 
 /** A run that waits with nothing says so after a while, for handlers that hold several workers. */
@@ -258,14 +273,6 @@ function readShared(shared: Shared): Promise<SharedView> {
       shared.reading = null;
     });
   return shared.reading;
-}
-
-function isTurnOf(shared: Shared, waitedMs: number, free: readonly WorkerRow[], nowMs: number): boolean {
-  const { settings, random } = shared.ctx;
-  if (free.length === 0) return true;
-  const freeForMs = Math.max(...free.map((row) => nowMs - (row.lastUsedAtMs ?? row.bornAtMs ?? 0)));
-  const waiter = { waitedMs, typicalMs: shared.typicalWaitMs, freeForMs, pollMs: settings.pollMs };
-  return isOurTurn(waiter, random());
 }
 
 function found(row: SlotRow | null, how: Found["how"]): Found | null {
@@ -361,11 +368,23 @@ function noteCreation(shared: Shared, result: CreationResult): CreationResult {
   return result;
 }
 
+/** Free slots that this container used, the latest first: containers that all draw from all collide. None in a crowd. */
+function ownSlots({ ctx, recentSlots, typicalWaitMs }: Shared, free: readonly WorkerRow[]): WorkerRow[] {
+  if (isCrowded(typicalWaitMs, ctx.settings.pollMs)) return [];
+  return recentSlots.toReversed().flatMap((recent) => free.filter(({ slot }) => slot === recent.slot));
+}
+
+function noteReleased({ ctx, recentSlots }: Shared, slot: number, isReady: boolean): void {
+  const before = recentSlots.findIndex((recent) => recent.slot === slot);
+  if (before >= 0) recentSlots.splice(before, 1);
+  if (isReady) recentSlots.push({ slot, sinceMs: ctx.clock.nowMs() });
+}
+
 async function handOut(shared: Shared, search: Search, { row, how }: Found): Promise<PoolLease | null> {
   const lease = holdLease(shared.ctx, row, {
     created: how === "created",
     onReleased: (slot, released) => {
-      if (released === "ready") shared.recentSlots.push(slot);
+      noteReleased(shared, slot, released === "ready");
       shared.report({ kind: "released", slot, how: released });
     },
     onFault: (fault) => shared.report({ kind: "fault", fault }),

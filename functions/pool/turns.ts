@@ -30,6 +30,21 @@ export function isCrowded(typicalMs: number, pollMs: number): boolean {
   return typicalMs > noQueuePolls * pollMs;
 }
 
+/** What was seen at a look at the pool is believed for so long. */
+const believedMs = 5_000;
+
+/**
+ * Whether who gave a worker back may take it again without a look at the pool: when nobody took it for two polls, or
+ * when nobody had to wait a moment ago. Who always did would never learn that others wait.
+ */
+export function mayTakeAgain(
+  own: { readonly freeForMs: number; readonly lookedForMs: number; readonly typicalMs: number },
+  pollMs: number,
+): boolean {
+  if (own.freeForMs >= 2 * pollMs) return true;
+  return own.lookedForMs < believedMs && !isCrowded(own.typicalMs, pollMs);
+}
+
 export interface Waiter {
   readonly waitedMs: number;
   readonly typicalMs: number;

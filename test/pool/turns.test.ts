@@ -4,7 +4,7 @@ import { acquireSlot } from "../../functions/pool/slots/acquire.ts";
 import { drainSlot } from "../../functions/pool/slots/drain.ts";
 import { emptySlot } from "../../functions/pool/slots/empty.ts";
 import { releaseReady } from "../../functions/pool/slots/release.ts";
-import { isOurTurn, typicalWaitMs } from "../../functions/pool/turns.ts";
+import { isOurTurn, mayTakeAgain, typicalWaitMs } from "../../functions/pool/turns.ts";
 import { createMemoryTable } from "./memory-table.ts";
 import { anna, present, readied, testHandler } from "./test-pool.ts";
 
@@ -20,6 +20,22 @@ describe("whose turn it is", () => {
   ])("it is %s", (_, who, chance) => {
     expect(isOurTurn(who, Math.max(0, chance - 0.01))).toBe(chance > 0);
     expect(isOurTurn(who, Math.min(0.999, chance + 0.01))).toBe(chance >= 1);
+  });
+});
+
+describe("a worker that was just given back", () => {
+  const own = { freeForMs: 100, lookedForMs: 1_000, typicalMs: 0 };
+  it.each([
+    ["is taken again while nobody waits", own, true],
+    ["is left to others where they wait", { ...own, typicalMs: 10_000 }, false],
+    ["is left until the next look, when the last one was long ago", { ...own, lookedForMs: 5_000 }, false],
+    [
+      "is anybody's once nobody took it for two polls",
+      { freeForMs: 2_000, lookedForMs: 5_000, typicalMs: 10_000 },
+      true,
+    ],
+  ])("%s", (_, what, isTaken) => {
+    expect(mayTakeAgain(what, 1_000)).toBe(isTaken);
   });
 });
 

@@ -1,13 +1,18 @@
 /** What a mutant is put to: worlds, the exhaustive check, and single writes in the states where a clause decides. */
-import type { UpdateExpression } from "../../functions/pool/ports.ts";
+import type { ListedSandbox, UpdateExpression } from "../../functions/pool/ports.ts";
+import type { SlotRow } from "../../functions/pool/slot-row.ts";
+import { isKnown } from "../../functions/pool/sweep/known.ts";
 import { Fault } from "../../functions/rewards/faults.ts";
+import { batchScenes } from "../pool/batch-scenes.ts";
 import { creationScenes } from "../pool/creation-scenes.ts";
 import { leaseScenes } from "../pool/lease-scenes.ts";
 import { createMemoryTable } from "../pool/memory-table.ts";
 import { runScenes } from "../pool/run-scenes.ts";
 import { over, type TestHandler, testHandler } from "../pool/test-pool.ts";
 
+export { overtakeDrainer } from "./directed.ts";
 export { explore } from "./exhaustive.ts";
+export { losePublication } from "./lost-publication.ts";
 export { stayIdle } from "./quiet.ts";
 export { simulate } from "./simulation.ts";
 export { weathers } from "./weather.ts";
@@ -38,8 +43,12 @@ const scenes: readonly Scene[] = [
   }),
 ];
 
-/** How often the verb's write is applied in the state in which that clause must refuse it; null without such a state. */
+/** How often the verb's write is applied in the state in which that clause must refuse it; null without such a state.
+ * Of a batch's record: how often its promise is broken. */
 export async function playScene(name: string, clause: string): Promise<number | null> {
+  // These take the clause's text from the source, where a mutant has it within its own.
+  const promise = batchScenes.find((one) => one.expression.name === name && one.clause.includes(clause));
+  if (promise !== undefined) return (await promise.play(createMemoryTable())) ? 0 : 1;
   const scene = scenes.find(({ expression, clause: of }) => expression.name === name && of === clause);
   if (scene === undefined) return null;
   const table = createMemoryTable();
@@ -50,4 +59,18 @@ export async function playScene(name: string, clause: string): Promise<number | 
     if (!(error instanceof Fault)) throw error;
   });
   return table.log.slice(before).filter(({ verb }) => verb === name).length;
+}
+
+/** The clause's text, by its place in the verb's condition. */
+export function clauseOf(name: string, index: number): string {
+  const scene = [...scenes, ...batchScenes].find(({ expression }) => expression.name === name);
+  return scene?.expression.clauses[index] ?? "";
+}
+
+/** Which sandboxes a slot in creation takes for the one that it waits for. */
+export function knownToCreation(): string[] {
+  const sandbox: ListedSandbox = { sandboxId: "i1", poolId: "p", slot: 0, generation: 5, startedAtMs: 0 };
+  const row: SlotRow = { slot: 0, state: "creating", fence: 5, generation: 5 };
+  const known = { "its own": sandbox, "one of an earlier life": { ...sandbox, generation: 1 } };
+  return Object.entries(known).flatMap(([what, listed]) => (isKnown(listed, row) ? [what] : []));
 }

@@ -11,6 +11,7 @@ import type {
   WorkerCreation,
   WorkerFactory,
   WorkerOrder,
+  WorkerStopper,
 } from "../../functions/pool/ports.ts";
 import { Fault } from "../../functions/rewards/faults.ts";
 import type { Chunk, WorkerEvent } from "../../functions/rewards/ports.ts";
@@ -61,9 +62,14 @@ export interface CloudWorld {
 export interface SimulatedCloud {
   readonly alive: ReadonlyMap<string, SimulatedSandbox>;
   readonly sandboxes: Sandboxes;
+  readonly stopper: WorkerStopper;
+  /** Whether programs of that batch run anywhere. */
+  runs(batchId: string): boolean;
   workersFor(process: SimulatedProcess): WorkerFactory;
   /** A holder has the worker; the function returned takes that back. */
   hold(sandboxId: string, holding: Holding): () => void;
+  /** A sandbox appears that no slot knows; its id. */
+  addStray(): string;
   /** Sandboxes that a well holder of a wanted run holds. */
   heldCount(): number;
 }
@@ -227,8 +233,24 @@ export function createCloud(world: CloudWorld): SimulatedCloud {
     yield { kind: "summary", end: how };
   }
 
+  async function stop(sandboxId: string, token: number): Promise<void> {
+    await time.sleep(10 + random() * 40);
+    const isSilent = random() < weather().killFault;
+    if (isSilent && random() < 0.5) throw new Fault("worker_lost", "no answer");
+    const sandbox = alive.get(sandboxId);
+    if (sandbox === undefined) throw new Fault("worker_lost", "no such sandbox");
+    if (token < sandbox.highestToken) throw new Fault("supervisor_protocol", "stale token");
+    supersede(watch, sandbox, token, null);
+    for (const program of sandbox.programs) program.stop("superseded");
+    await time.sleep(10 + random() * 200);
+    if (isSilent) throw new Fault("worker_lost", "no answer");
+  }
+
   return {
     alive,
+    stopper: { stop: ({ sandboxId }, token) => stop(sandboxId, token) },
+    runs: (batchId) =>
+      [...alive.values()].some(({ programs }) => programs.some(({ chunkId }) => chunkId === batchId)),
     sandboxes: {
       create: () => Promise.reject(new Error("the pool creates through the factory")),
       kill: (sandboxId) =>
@@ -251,6 +273,7 @@ export function createCloud(world: CloudWorld): SimulatedCloud {
       sandbox?.holdings.add(holding);
       return () => sandbox?.holdings.delete(holding);
     },
+    addStray: () => land({ poolId: "pool-1", slot: 0, generation: 0, ttlMs: 600_000 }).sandboxId,
     heldCount: () =>
       [...alive.values()].filter(({ holdings }) =>
         [...holdings].some(({ process, isWanted }) => process.isAlive() && isWanted()),
@@ -264,7 +287,12 @@ function isGood(holding: Holding, { highestToken }: SimulatedSandbox): boolean {
 }
 
 /** What the supervisor does when it is told a token: it stops what runs under an older one. */
-function supersede(watch: Watch, sandbox: SimulatedSandbox, token: number, process: SimulatedProcess): void {
+function supersede(
+  watch: Watch,
+  sandbox: SimulatedSandbox,
+  token: number,
+  process: SimulatedProcess | null,
+): void {
   const isNew = token > sandbox.highestToken;
   for (const holding of sandbox.holdings) {
     if (holding.token === token && holding.process !== process)

@@ -1,12 +1,15 @@
 /** Handler containers: each serves one request at a time, and lives until it crashes. */
+import { beginBatch, endBatch, isCancelled } from "../../functions/pool/batches/batch-record.ts";
 import { createLeaseSource, type LeaseSource } from "../../functions/pool/lease-source.ts";
 import { enterRun } from "../../functions/pool/runs/enter.ts";
 import { keepRunAlive } from "../../functions/pool/runs/keep-alive.ts";
 import { createBatchNotes, type NoteBatch } from "../../functions/pool/runs/note-batch.ts";
+import { getRun } from "../../functions/pool/runs/read.ts";
 import { type RunsView, rememberRuns } from "../../functions/pool/runs/target.ts";
 import type { SweepContext } from "../../functions/pool/sweep/sweep.ts";
 import { Fault } from "../../functions/rewards/faults.ts";
-import type { WorkerEvent } from "../../functions/rewards/ports.ts";
+import type { WorkerEvent, WorkerSource } from "../../functions/rewards/ports.ts";
+import { watchWorkers } from "../../functions/rewards/watched-workers.ts";
 import type { SimulatedProcess } from "./process.ts";
 import type { World } from "./world.ts";
 
@@ -55,6 +58,8 @@ export function createContainers(world: World, names: string) {
 
 export interface BatchPlan {
   readonly runId: string;
+  /** The key under which it may be cancelled; none if it never will be. */
+  readonly batchId: string | null;
   readonly workers: number;
   readonly waitMs: number;
   chunkMs(): number;
@@ -70,14 +75,20 @@ export interface BatchResult {
 export async function serveBatch(world: World, container: Container, plan: BatchPlan): Promise<BatchResult> {
   const { ctx, process, noteBatch } = container;
   const over = new AbortController();
+  const attempt = world.newId();
   try {
     const entry = await enterRun(ctx, plan.runId);
     if (entry.kind !== "entered") return { kind: entry.kind, waitedMs: 0 };
+    if (plan.batchId !== null) await beginBatch(ctx, plan.batchId, attempt);
     const startedAtMs = world.time.nowMs();
     void keepRunAlive(ctx, plan.runId, over.signal, () => {});
-    const parts = Array.from({ length: Math.min(plan.workers, entry.run.workers) }, () =>
-      servePart(world, container, plan, entry.run.workers),
-    );
+    const workers = watchWorkers(leaseFor(world, container, plan, attempt, entry.run.workers), {
+      clock: process.clock,
+      findEnd: () => findEnd(container, plan, attempt),
+      asksAlways: plan.batchId !== null,
+    });
+    const crew = Math.min(plan.workers, entry.run.workers);
+    const parts = Array.from({ length: crew }, () => servePart(world, container, plan, workers, crew));
     const done = await Promise.all(parts);
     const waits = done.flatMap(({ leasedAtMs }) => (leasedAtMs === null ? [] : [leasedAtMs - startedAtMs]));
     const served = done.some(({ completed }) => completed);
@@ -86,8 +97,8 @@ export async function serveBatch(world: World, container: Container, plan: Batch
       verdicts: { passed: served ? 1 : 0 },
       faults: served ? 0 : 1,
       retries: 0,
-      workersCreated: done.filter(({ created }) => created).length,
-      busyMs: done.reduce((sum, { busyMs }) => sum + busyMs, 0),
+      workersCreated: workers.created(),
+      busyMs: workers.heldMs(),
     });
     if (noted.kind === "noted" && process.isAlive()) world.noteServed(plan.runId, served);
     return { kind: served ? "served" : "not_served", waitedMs: Math.min(...waits) };
@@ -96,47 +107,91 @@ export async function serveBatch(world: World, container: Container, plan: Batch
     return { kind: "not_served", waitedMs: 0 };
   } finally {
     over.abort();
+    if (plan.batchId !== null)
+      await endBatch(ctx, plan.batchId, attempt).catch((error: unknown) => faultOnly(world, error));
   }
 }
 
-async function servePart(world: World, container: Container, plan: BatchPlan, runWorkers: number) {
-  const { source, process, runs } = container;
-  const { watch, time, random } = world;
+/** Whether the batch was cancelled, or its run finished. */
+async function findEnd({ ctx }: Container, plan: BatchPlan, attempt: string): Promise<Fault | null> {
+  try {
+    if (plan.batchId !== null && (await isCancelled(ctx, plan.batchId, attempt)))
+      return new Fault("cancelled", "cancelled");
+    const run = await getRun(ctx, plan.runId);
+    return run?.finishedAtMs === undefined ? null : new Fault("run_finished", "finished");
+  } catch (error) {
+    if (error instanceof Fault) return null; // a table that doesn't answer ends nothing
+    throw error;
+  }
+}
+
+/** The batch's source of workers; who holds what is told to the provider's truth. */
+function leaseFor(
+  world: World,
+  { source, process, runs }: Container,
+  plan: BatchPlan,
+  attempt: string,
+  runWorkers: number,
+): WorkerSource {
+  const { watch, cloud } = world;
+  const batchId = plan.batchId ?? attempt;
   const batch = source.forBatch({
     runId: plan.runId,
-    batchId: world.newId(),
+    batchId,
     runWorkers,
     targetWorkers: runs.targetWorkers,
-    isOver: () => runs.isFinished(plan.runId),
   });
+  return {
+    isWantedElsewhere: batch.isWantedElsewhere,
+    async acquire(options) {
+      const lease = await batch.acquire(options);
+      if (lease === null) return null;
+      const { slot, fencingToken: token, workerId } = lease;
+      watch.counts.leases += 1;
+      watch.note(process.name, `holds slot ${slot} (${workerId}) with fence ${token}`);
+      world.noteLease(slot, token);
+      const isWanted = () => !world.isFinished(plan.runId) && !world.cancelled.has(batchId);
+      const letGo = cloud.hold(workerId, { token, process, isWanted });
+      return {
+        ...lease,
+        release(condition) {
+          letGo();
+          return lease.release(condition);
+        },
+      };
+    },
+  };
+}
+
+async function servePart(
+  world: World,
+  { process }: Container,
+  plan: BatchPlan,
+  workers: WorkerSource,
+  crew: number,
+) {
+  const { watch, time, random } = world;
   const deadlineAtMs = process.clock.nowMs() + plan.waitMs;
-  const lease = await batch.acquire({ deadlineAtMs, signal: new AbortController().signal }).catch((error) => {
+  const { signal } = new AbortController();
+  const lease = await workers.acquire({ deadlineAtMs, signal }).catch((error: unknown) => {
     faultOnly(world, error);
     return null;
   });
-  if (lease === null) return { leasedAtMs: null, completed: false, created: false, busyMs: 0 };
+  if (lease === null) return { leasedAtMs: null, completed: false };
   const leasedAtMs = time.nowMs();
-  watch.counts.leases += 1;
-  watch.note(process.name, `holds slot ${lease.slot} (${lease.workerId}) with fence ${lease.fencingToken}`);
-  world.noteLease(lease.slot, lease.fencingToken);
-  const letGo = world.cloud.hold(lease.workerId, {
-    token: lease.fencingToken,
-    process,
-    isWanted: () => !world.isFinished(plan.runId),
-  });
   const ends: string[] = [];
   const chunks = random() < 0.15 ? 2 : 1;
   for (let chunk = 0; chunk < chunks; chunk += 1) {
+    if (chunk > 0 && crew > 1 && (await workers.isWantedElsewhere?.())) break;
     const deadlineMs = Math.round(plan.chunkMs());
-    const events = lease.execute({ chunkId: "c", deadlineMs, programs: [] }, new AbortController().signal);
+    const events = lease.execute({ chunkId: plan.batchId ?? "", deadlineMs, programs: [] }, signal);
     ends.push(await lastOf(world, events));
     if (ends.at(-1) !== "completed") break;
   }
   const completed = ends.every((end) => end === "completed");
   if (!completed) watch.counts.chunksLost += 1;
-  letGo();
   await lease.release(completed ? "healthy" : "broken");
-  return { leasedAtMs, completed, created: lease.created, busyMs: time.nowMs() - leasedAtMs };
+  return { leasedAtMs, completed };
 }
 
 async function lastOf(world: World, events: AsyncIterable<WorkerEvent>): Promise<string> {

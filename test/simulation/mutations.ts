@@ -1,6 +1,8 @@
 /** Changes of the product's source text, and the product loaded with one of them. */
-import { readdirSync, readFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { build, type Plugin } from "esbuild";
 
 /** In a file, `from` (found exactly once) becomes `to`. */
@@ -33,8 +35,14 @@ export async function loadChecks(mutation: Mutation | null): Promise<Checks> {
     logLevel: "silent",
     plugins: mutation === null ? [] : [changing(mutation)],
   });
-  const code = bundle.outputFiles[0]?.contents ?? new Uint8Array();
-  return import(`data:text/javascript;base64,${Buffer.from(code).toString("base64")}`);
+  const folder = mkdtempSync(join(tmpdir(), "mutant-"));
+  try {
+    const file = join(folder, "checks.mjs");
+    writeFileSync(file, bundle.outputFiles[0]?.contents ?? new Uint8Array());
+    return await import(/* @vite-ignore */ pathToFileURL(file).href);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 }
 
 function changing(mutation: Mutation): Plugin {

@@ -1,5 +1,5 @@
 /** A process that may crash or freeze at every call that it makes to the outside. */
-import type { Sandboxes, Table, WorkerFactory } from "../../functions/pool/ports.ts";
+import type { Sandboxes, Table, WorkerFactory, WorkerStopper } from "../../functions/pool/ports.ts";
 import type { Clock } from "../../functions/rewards/ports.ts";
 import type { SimulatedTime } from "./simulated-time.ts";
 import type { Watch } from "./watch.ts";
@@ -19,6 +19,7 @@ export interface SimulatedProcess {
   table(table: Table): Table;
   sandboxes(sandboxes: Sandboxes): Sandboxes;
   workers(workers: WorkerFactory): WorkerFactory;
+  stopper(stopper: WorkerStopper): WorkerStopper;
 }
 
 /** Leases are extended every 20 s, and a call takes its time. */
@@ -118,6 +119,10 @@ export function startProcess(
       kill: (id) => call(`kill ${id}`, () => sandboxes.kill(id)),
       renew: (id, ttlMs) => call(`renew ${id}`, () => sandboxes.renew(id, ttlMs)),
       list: (poolId) => call("list", () => sandboxes.list(poolId)),
+    }),
+    stopper: (stopper) => ({
+      stop: (worker, token, signal) =>
+        call(`stop ${worker.sandboxId}`, () => stopper.stop(worker, token, signal)),
     }),
     workers: (workers) => ({
       create: (order, signal) => call(`create for ${order.slot}`, () => workers.create(order, signal)),

@@ -39,7 +39,9 @@ export async function contend(
     await time.sleep(random() * 5_000);
     while (world.isLoaded()) {
       const chunkMs = () => 300 + random() * 3_700;
-      const batch = await serveBatch(world, container, { runId, workers: 1, waitMs: 600_000, chunkMs });
+      const batch = await serveBatch(world, container, {
+        ...{ runId, batchId: null, workers: 1, waitMs: 600_000, chunkMs },
+      });
       if (batch.kind !== "served") continue;
       if (time.nowMs() < warmAtMs) continue;
       served[caller] = (served[caller] ?? 0) + 1;
@@ -91,7 +93,9 @@ export async function countWrites(seed: number, batches: number): Promise<CostRe
     while (sent < upTo) {
       sent += 1;
       const chunkMs = () => 200 + random() * 1_500;
-      const served = await serveBatch(world, container, { runId, workers: 2, waitMs: 60_000, chunkMs });
+      const served = await serveBatch(world, container, {
+        ...{ runId, batchId: null, workers: 2, waitMs: 60_000, chunkMs },
+      });
       if (served.kind !== "served") watch.violation("not served without a fault", served.kind);
       await time.sleep(random() * 500);
     }
@@ -123,6 +127,8 @@ export interface SilenceResult {
   readonly after: readonly string[];
   /** The least time to live that any of them had left meanwhile. */
   readonly leastTtlMs: number;
+  /** For how long a sandbox was there that no slot knew. */
+  readonly strayMs: number;
 }
 
 /** A run that only beats for half an hour, as while a model is evaluated. */
@@ -134,15 +140,18 @@ export async function stayIdle(seed: number): Promise<SilenceResult> {
     await startRun(ctx, "run", { name: "run", workers: 3, metadata: {} });
     void cron(world);
     const before = [...cloud.alive.keys()].toSorted();
+    const stray = cloud.addStray();
+    let strayMs = 0;
     let leastTtlMs = Number.POSITIVE_INFINITY;
     for (let second = 0; second < 1_800; second += 1) {
       if (second % 60 === 0) await beatRun(ctx, "run");
       await time.sleep(1_000);
-      for (const { diesAtMs } of cloud.alive.values())
-        leastTtlMs = Math.min(leastTtlMs, diesAtMs - time.nowMs());
+      if (cloud.alive.has(stray)) strayMs += 1_000;
+      for (const { sandboxId, diesAtMs } of cloud.alive.values())
+        if (sandboxId !== stray) leastTtlMs = Math.min(leastTtlMs, diesAtMs - time.nowMs());
     }
     world.clearUp();
-    return { before, after: [...cloud.alive.keys()].toSorted(), leastTtlMs };
+    return { before, after: [...cloud.alive.keys()].toSorted(), leastTtlMs, strayMs };
   };
   return time.run(life(), 3 * 3_600_000);
 }

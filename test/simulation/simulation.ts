@@ -56,7 +56,8 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
   await time
     .run(life(), loadMs + 3 * 3_600_000)
     .catch((error: unknown) => world.watch.violation("stuck", String((error as Error).stack)));
-  if (world.watch.counts.batches === 0) world.watch.violation("nobody was served");
+  // Without a cron a creator who died may have been the end of the only slot.
+  if (world.watch.counts.batches === 0 && weather.cronMissing < 1) world.watch.violation("nobody was served");
   return {
     seed: options.seed,
     world: weather.name,

@@ -1,4 +1,5 @@
 /** Trainers: each registers a run, sends batches and signs of life, and finishes it, or vanishes. Then the next. */
+import { cancelBatch } from "../../functions/pool/batches/cancel-batch.ts";
 import { beatRun } from "../../functions/pool/runs/heartbeat.ts";
 import { finishRun } from "../../functions/pool/sweep/finish-run.ts";
 import { startRun } from "../../functions/pool/sweep/start-run.ts";
@@ -74,6 +75,18 @@ async function insist(
   }
 }
 
+/** Cancels a batch; whoever is told that it is cancelled may rely on it. */
+async function cancel(world: World, containers: Containers, batchId: string): Promise<void> {
+  world.cancelled.add(batchId);
+  await insist(world, containers, async ({ ctx, process }) => {
+    const stopper = process.stopper(world.cloud.stopper);
+    const { kind } = await cancelBatch({ ...ctx, stopper }, batchId);
+    if (kind !== "cancelled") return;
+    world.watch.counts.batchesCancelled += 1;
+    if (world.cloud.runs(batchId)) world.watch.violation("programs of a cancelled batch run", batchId);
+  });
+}
+
 async function heartbeat(world: World, containers: Containers, runId: string, isOver: () => boolean) {
   while (!isOver()) {
     await containers.serve(async ({ ctx }) => {
@@ -97,7 +110,9 @@ async function sendBatches(
     random() < world.weather().longChunk ? random() * 200_000 : 100 + random() * 2 * load.chunkMs;
   while (!isOver()) {
     const workers = random() < 0.6 ? 1 : 1 + Math.floor(random() * load.workers);
-    const plan = { runId, workers, waitMs: 60_000, chunkMs };
+    const batchId = random() < world.weather().cancel ? world.newId() : null;
+    const plan = { runId, batchId, workers, waitMs: 60_000, chunkMs };
+    if (batchId !== null) time.after(random() * 4_000, () => void cancel(world, containers, batchId));
     const result: BatchResult | "crashed" = await containers.serve((container) =>
       serveBatch(world, container, plan),
     );

@@ -30,6 +30,7 @@ export interface Counts {
   sweeps: number;
   runsFinished: number;
   runsVanished: number;
+  batchesCancelled: number;
 }
 
 export function noCounts(): Counts {
@@ -53,6 +54,7 @@ export function noCounts(): Counts {
     sweeps: 0,
     runsFinished: 0,
     runsVanished: 0,
+    batchesCancelled: 0,
   };
 }
 

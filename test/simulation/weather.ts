@@ -36,6 +36,8 @@ export interface Weather {
   readonly sandboxDeath: number;
   /** A trainer that vanishes instead of finishing. */
   readonly vanish: number;
+  /** A batch that is cancelled. */
+  readonly cancel: number;
   /** A part of chunks that takes up to 200 s. */
   readonly longChunk: number;
   /**
@@ -65,6 +67,7 @@ export const calm: Weather = {
   listLagMs: 0,
   sandboxDeath: 0,
   vanish: 0,
+  cancel: 0,
   longChunk: 0,
   keepsTimes: true,
 };
@@ -81,6 +84,7 @@ const foul = {
   listLagMs: 8_000,
   sandboxDeath: 0.01,
   vanish: 0.3,
+  cancel: 0.04,
   longChunk: 0.006,
   keepsTimes: false,
 };
@@ -115,6 +119,7 @@ export const dying: Weather = {
   lostAnswer: 0.01,
   sandboxDeath: 0.01,
   vanish: 0.4,
+  cancel: 0.04,
   longChunk: 0.004,
 };
 
@@ -139,6 +144,7 @@ export const lossy: Weather = {
   lostAnswer: 0.3,
   sandboxDeath: 0.05,
   vanish: 0.3,
+  cancel: 0.04,
   keepsTimes: false,
 };
 
@@ -151,6 +157,7 @@ export const stubborn: Weather = {
   killFault: 0.6,
   sandboxDeath: 0.02,
   vanish: 0.3,
+  cancel: 0.04,
   keepsTimes: false,
 };
 
@@ -160,6 +167,7 @@ export const unswept: Weather = {
   name: "no cron",
   handlers: { crash: 0.001, freeze: 0, freezeMs: 0, skewMs: 1_000 },
   cronMissing: 1,
+  cancel: 0.04,
   longChunk: 0.05,
   keepsTimes: false,
 };
@@ -175,6 +183,7 @@ export const frozenCreators: Weather = {
   createAmbiguous: 0.2,
   sandboxDeath: 0.3,
   vanish: 0.3,
+  cancel: 0.04,
   keepsTimes: false,
 };
 

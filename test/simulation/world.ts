@@ -30,6 +30,8 @@ export interface World {
   /** The table without its faults. */
   readonly truth: MemoryTable;
   readonly runs: ReadonlyMap<string, RunTruth>;
+  /** Batches that somebody has begun to cancel. */
+  readonly cancelled: Set<string>;
   weather(): Weather;
   /** Nothing fails any more. */
   clearUp(): void;
@@ -104,6 +106,7 @@ export function createWorld(options: WorldOptions): World {
     settings,
     truth,
     runs,
+    cancelled: new Set(),
     clearUp: () => {
       weather = { ...calm, name: weather.name };
       isLoaded = false;

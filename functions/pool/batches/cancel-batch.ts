@@ -5,6 +5,9 @@
  * it either sees the cancellation or its worker is seen here. Each of its workers is taken from it, its supervisor told
  * the new fence, and only when that says that it is clean does the worker go back to the pool; else its sandbox dies.
  * The holder learns of it from its supervisor at once, or from its next extension.
+ *
+ * Until then the slot keeps the batch's tag, also while it is drained: whoever cancels may die at any point, and who
+ * asks again must not be told that all is over while programs of the batch run on.
  */
 import { Fault } from "../../rewards/faults.ts";
 import { isGone } from "../creation.ts";
@@ -33,7 +36,8 @@ export type BatchCancellation =
 const confirmWithinMs = 5_000;
 /** A holder that goes on leasing looks at the record after each lease; more rounds than this are no race. */
 const mostRounds = 10;
-const canceller = shortTag("the one who cancels");
+/** Two who cancel at once take the workers from each other: they make room, more each time. */
+const betweenRoundsMs = 100;
 
 /** Cancels; again, the same. Throws the table's faults, and `sandbox_unavailable` when a worker can't be stopped. */
 export async function cancelBatch(ctx: CancelContext, batchId: string): Promise<BatchCancellation> {
@@ -44,9 +48,14 @@ export async function cancelBatch(ctx: CancelContext, batchId: string): Promise<
   let stopped = 0;
   for (let round = 0; round < mostRounds; round += 1) {
     const { slots } = await readPool(ctx);
-    const held = slots.filter((row) => row.state === "leased" && row.heldForBatch === batchTag);
+    const held = slots.filter(
+      (row) => row.heldForBatch === batchTag && (row.state === "leased" || row.state === "draining"),
+    );
     if (held.length === 0) return { kind: "cancelled", stopped };
-    const taken = await Promise.all(held.map((row) => stopWorker(ctx, row)));
+    if (round > 0) await ctx.clock.sleep(betweenRoundsMs * round);
+    const taken = await Promise.all(
+      held.map((row) => (row.state === "leased" ? stopWorker(ctx, row) : finishDrain(ctx, row))),
+    );
     stopped += taken.filter((wasTaken) => wasTaken).length;
   }
   throw new Fault("sandbox_unavailable", "The batch's workers could not be stopped in time. Ask again.");
@@ -54,7 +63,7 @@ export async function cancelBatch(ctx: CancelContext, batchId: string): Promise<
 
 /** Takes a worker from the batch and makes sure that nothing of it runs; false when it was given back meanwhile. */
 async function stopWorker(ctx: CancelContext, seen: SlotRow): Promise<boolean> {
-  const holder = { runTag: seen.heldForRun ?? "", batchTag: canceller };
+  const holder = { runTag: seen.heldForRun ?? "", batchTag: seen.heldForBatch ?? "" };
   const taken = await revokeLease(ctx, seen, holder);
   if (taken === null) return false;
   if (await isConfirmedClean(ctx, taken)) {
@@ -62,14 +71,19 @@ async function stopWorker(ctx: CancelContext, seen: SlotRow): Promise<boolean> {
     return true;
   }
   const row = await releaseDraining(ctx, taken);
-  if (row === null || row.sandboxId === undefined) return true;
-  if (!(await isGone(ctx, row.sandboxId))) {
+  if (row !== null) await finishDrain(ctx, row);
+  return true;
+}
+
+/** Ends the sandbox of a slot that is drained, by us or by somebody who may have died; false: nothing was taken. */
+async function finishDrain(ctx: CancelContext, row: SlotRow): Promise<boolean> {
+  if (row.sandboxId !== undefined && !(await isGone(ctx, row.sandboxId))) {
     const detail =
       "A worker of the batch neither answers nor can be ended now; it is tried again every minute.";
     throw new Fault("sandbox_unavailable", detail);
   }
   await emptySlot(ctx, row);
-  return true;
+  return false;
 }
 
 async function isConfirmedClean({ stopper, clock }: CancelContext, taken: SlotRow): Promise<boolean> {

@@ -6,7 +6,8 @@
  *   creating ─── abandon ───▶ draining, until the claim's own time is over
  *
  * All raise the fence, so that two sweeps can't both believe that they drain, and so that a creator or holder who
- * comes back late finds itself overtaken. All act on a row that was read, and name its fence and state.
+ * comes back late finds itself overtaken. All act on a row that was read, and name its fence and state. The tag of the
+ * batch that held the worker stays: its programs may run on until the sandbox is gone.
  */
 import { type SlotRow, slotExpression } from "../slot-row.ts";
 import { type SlotContext, writeSlot } from "./write.ts";
@@ -17,7 +18,7 @@ const isBeingCreated = "#state = :creating";
 const isInTheStateWeRead = "#state = :seenState";
 const leaseIsOver = "#leaseUntilMs < :expiredBeforeMs";
 const startDraining =
-  "SET #state = :draining, #owner = :owner, #leaseUntilMs = :leaseUntilMs REMOVE #heldForRun, #heldForBatch " +
+  "SET #state = :draining, #owner = :owner, #leaseUntilMs = :leaseUntilMs REMOVE #heldForRun " +
   "ADD #fence :one";
 
 export const drainExpression = slotExpression({

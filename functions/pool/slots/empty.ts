@@ -14,7 +14,7 @@ export const emptyExpression = slotExpression({
   name: "empty",
   update:
     "SET #state = :empty REMOVE #sandboxId, #access, #owner, #leaseUntilMs, #bornAtMs, #ttlAtMs, #maxAtMs, " +
-    "#lastUsedAtMs, #waitedMs, #supervisorVersion, #createdForRun",
+    "#lastUsedAtMs, #waitedMs, #heldForBatch, #supervisorVersion, #createdForRun",
   clauses: [isOurDrain, isDraining],
 });
 

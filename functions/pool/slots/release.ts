@@ -20,7 +20,7 @@ export const releaseReadyExpression = slotExpression({
 
 export const releaseDrainingExpression = slotExpression({
   name: "release draining",
-  update: "SET #state = :draining, #leaseUntilMs = :leaseUntilMs REMOVE #owner, #heldForRun, #heldForBatch",
+  update: "SET #state = :draining, #leaseUntilMs = :leaseUntilMs REMOVE #owner, #heldForRun",
   clauses: [isStillOurs, isLeased],
 });
 

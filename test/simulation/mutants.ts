@@ -1,0 +1,77 @@
+/**
+ * By what each mutant is found.
+ *
+ * `worlds`: in worlds of that weather, seed by seed. `interleavings`: in every interleaving of that small pool.
+ * `directed`: in one interleaving told step by step. `publication`, `silence`, `known`: by a scene of that name.
+ * `write`: only in a state of the table made for it, in which the clause alone refuses the write. That is all there is
+ * for clauses which another clause, or the order of things, covers in whatever the pool does by itself: a second net.
+ */
+export type Killer =
+  | { readonly by: "worlds"; readonly weather: string; readonly harm: string; readonly mostSeeds: number }
+  | { readonly by: "interleavings"; readonly pool: "creators" | "expiry" | "landing"; readonly harm: string }
+  | { readonly by: "directed"; readonly harm: string }
+  | { readonly by: "publication" | "silence" | "known" | "write" };
+
+const world = (weather: string, harm: string, mostSeeds = 60): Killer => ({
+  by: "worlds",
+  weather,
+  harm,
+  mostSeeds,
+});
+
+/** By the rule that is broken. */
+export const ruleKillers: Readonly<Record<string, Killer>> = {
+  "a holder extends its lease": world("freezing", "taken from its holder"),
+  "a holder renews a sandbox that nobody else renewed": world("no cron", "died of age under its holder"),
+  "acquiring raises the fence": world("storm", "taken without a new fence"),
+  "taking over raises the fence": {
+    by: "interleavings",
+    pool: "expiry",
+    harm: "taken without a new fence",
+  },
+  "claiming raises the fence": world("storm", "taken without a new fence"),
+  "expiring and draining raise the fence": world("storm", "taken without a new fence"),
+  "abandoning raises the fence": world("storm", "taken without a new fence"),
+  "a refusal after a lost answer is looked into": { by: "publication" },
+  "only our own mark makes a refused write ours": world("storm", "a fence given twice"),
+  "a publication is known by its sandbox, whoever has it since": { by: "publication" },
+  "a published worker that another has is not ours": { by: "publication" },
+  "an ambiguous creation keeps its slot": world("storm", "more sandboxes than slots"),
+  "an unproved sandbox is gone before its slot is free": world(
+    "stubborn sandboxes",
+    "more sandboxes than slots",
+  ),
+  "no creation starts late in its claim": world("freezing", "more sandboxes than slots"),
+  "the provider is listed again before a slot of unknown content is emptied": world(
+    "storm",
+    "more sandboxes than slots",
+  ),
+  "without that list the slot stays as it is": world("bad provider", "more sandboxes than slots"),
+  "a slot whose sandbox could not be killed stays as it is": world(
+    "stubborn sandboxes",
+    "more sandboxes than slots",
+  ),
+  "a sandbox carries its claim's generation": world("storm", "killed under its holder"),
+  "the sweep renews workers": { by: "silence" },
+  "the provider is listed before the table is read": world("freezing", "killed under its holder"),
+  "a sandbox is known by its generation": { by: "known" },
+  "a sandbox of a slot in creation is kept": { by: "known" },
+  "a sandbox that no slot knows is killed": { by: "silence" },
+  "a sandbox of a later life is not killed": { by: "directed", harm: "killed under its holder" },
+};
+
+/** By verb and clause; the others are found at the write only. */
+export const clauseKillers: Readonly<Record<string, Killer>> = {
+  "acquire: #state = :ready": world("storm", "taken from its holder"),
+  "claim: (attribute_not_exists(#state) OR #state = :empty)": {
+    by: "interleavings",
+    pool: "creators",
+    harm: "more sandboxes than slots",
+  },
+  "abandon: #state = :creating": { by: "interleavings", pool: "landing", harm: "a slot stays draining" },
+  "admit creation: (attribute_not_exists(#nextCreateAtMs) OR #nextCreateAtMs <= :nowMs)": world(
+    "lost answers",
+    "created too fast",
+  ),
+  "release ready: #fence = :fence": world("lost answers", "taken from its holder"),
+};
