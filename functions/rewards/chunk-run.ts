@@ -12,6 +12,10 @@ export interface ChunkSetup {
   readonly board: Board;
   readonly chunkId: string;
   readonly deadlineMs: number;
+  /** What is left of it. */
+  readonly leftMs: () => number;
+  /** Told when the worker's clock rings at the deadline before ours. */
+  readonly noteTimeIsUp: () => void;
   readonly signal: AbortSignal;
   /** What an outcome means for its test case. */
   readonly judge: (program: PlannedProgram, caseIndex: number, outcome: CaseOutcome) => Judgement;
@@ -21,6 +25,9 @@ export interface ChunkSetup {
 export type Judgement =
   | { readonly kind: "case"; readonly result: CaseResult }
   | { readonly kind: "fault"; readonly fault: Fault };
+
+/** How much earlier than ours a worker's clock may ring. */
+const clockToleranceMs = 1_000;
 
 type CaseState = "waiting" | "started" | "ended";
 
@@ -162,6 +169,8 @@ function settleRest(run: ChunkRun, end: ChunkEnd): "healthy" | "broken" {
       if (hasRest(run)) throw breaksProtocol("completed without an end for every case");
       return run.isolationFailed ? "broken" : "healthy";
     case "deadline":
+      if (run.setup.leftMs() > clockToleranceMs) throw breaksProtocol("stopped long before the deadline");
+      run.setup.noteTimeIsUp();
       for (const tracked of run.tracked.values()) {
         if (hasRestOf(tracked)) run.setup.board.fail(tracked.program, deadlineExceeded());
       }
