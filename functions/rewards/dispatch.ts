@@ -202,7 +202,7 @@ async function acquire(state: Dispatch): Promise<WorkerLease | Fault | null> {
   try {
     const { deadlineAtMs, workers } = state.setup;
     const onTrouble = (trouble: Fault | null) => {
-      state.trouble = trouble;
+      if (state.pendingAcquire === wanted) state.trouble = trouble;
     };
     const lease = await workers.acquire({ deadlineAtMs, signal: wanted.signal, onTrouble });
     if (lease !== null || wanted.signal.aborted) return lease;
