@@ -304,7 +304,8 @@ describe("a rule", () => {
       fault: async (_, nth) => (nth % 2 === 0 ? refuse : null),
     });
     expect(await statuses(four)).toEqual([200, 500, 200, 500]);
-    expect(proxy.injectedCounts()).toEqual({ "every other": 2 });
+    expect(proxy.injected.map(({ rule }) => rule)).toEqual(["every other", "every other"]);
+    expect(proxy.injectedCounts()).toEqual({ "control answer": 2 });
   });
 
   it("comes after those that were added before, until it is removed", async () => {

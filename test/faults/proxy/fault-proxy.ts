@@ -62,7 +62,7 @@ export interface FaultProxy {
   readonly injected: InjectedFault[];
   /** How many requests took each path. */
   counts(): Readonly<Record<ServicePath, number>>;
-  /** How many faults really happened, by rule and kind, as `control answer` or `<rule's name>`. */
+  /** How many faults really happened, by path and kind, such as `control answer`. */
   injectedCounts(): Readonly<Record<string, number>>;
   /** Connections of callers that are open now. */
   openConnections(): Promise<number>;
@@ -90,7 +90,8 @@ export async function startFaultProxy(options: FaultProxyOptions): Promise<Fault
   const record = (rule: ActiveRule, kind: FaultKind, request: SeenRequest) => {
     const fault = { rule: rule.name, kind, request };
     request.injected = kind;
-    injectedCounts[rule.name] = (injectedCounts[rule.name] ?? 0) + 1;
+    const name = `${request.path} ${kind}`;
+    injectedCounts[name] = (injectedCounts[name] ?? 0) + 1;
     if (!keep) return;
     injected.push(fault);
     rules.get(rule)?.push(fault);
