@@ -70,6 +70,8 @@ export type WorkerEvent =
     }
   /** Judged once per program, before any of its code runs; its other cases never start. */
   | { readonly kind: "syntax_error"; readonly programId: string; readonly detail: string }
+  /** The worker can't run the program within its task's limits, nor could another one; its cases never start. */
+  | { readonly kind: "invalid_task"; readonly programId: string; readonly detail: string }
   | { readonly kind: "beat" }
   | { readonly kind: "summary"; readonly end: ChunkEnd };
 

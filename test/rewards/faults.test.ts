@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { Fault, type FaultCode } from "../../functions/rewards/faults.ts";
 import type { WorkerEvent } from "../../functions/rewards/ports.ts";
-import { badMeets, many, withBad } from "./bad-programs.ts";
+import { allRight, badMeets, many, others, withBad } from "./bad-programs.ts";
 import { batchOf, echoTask, grade, startGrading } from "./batches.ts";
 import { endCase, lost, obey, type Step, type Turn } from "./scripted-workers.ts";
 import { createVirtualClock, settle, type VirtualClock } from "./virtual-clock.ts";
@@ -93,6 +93,32 @@ describe("a worker that breaks the protocol", () => {
     });
     expect(rewards).toEqual([1, 0]);
     expect(workers.leases[0]?.released).toEqual(["broken"]);
+  });
+});
+
+describe("a task that can't be judged", () => {
+  const cannot = ({ job }: Turn): Step => ({
+    kind: "events",
+    events: [{ kind: "invalid_task", programId: job.id, detail: "memory_mib is over 384" }],
+  });
+
+  it("as its worker finds: no reward, no other try, and the others beside it are graded", async () => {
+    const { rewards, results, workers, usage } = await grade(batchOf(withBad()), {
+      script: badMeets(cannot),
+    });
+    expect(others(rewards)).toEqual(allRight);
+    expect(rewards[5]).toBeNull();
+    const detail = "The worker: memory_mib is over 384.";
+    expect(results[5]).toMatchObject({ fault: { code: "invalid_task", detail, retryable: false } });
+    expect(workers.leases.map(({ released }) => released[0])).not.toContain("broken");
+    expect(usage).toMatchObject({ retries: 0, programsRun: 24 });
+  });
+
+  it("is told of a program whose case has run: that breaks the protocol", async () => {
+    const { rewards } = await grade(batchOf(["bad", "right"], echoTask(3)), {
+      script: badMeets((turn) => (turn.input === "1" ? cannot(turn) : obey(turn)), 1),
+    });
+    expect(rewards).toEqual([1, 1]);
   });
 });
 
