@@ -1,5 +1,6 @@
 /** The supervisor's HTTP interface: who may ask, what is refused, and the lines of an answer. */
 import net from "node:net";
+import { totalmem } from "node:os";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { makeProgram, type Supervisor, startSupervisor } from "./harness.ts";
 import { openDescriptors } from "./host-view.ts";
@@ -26,6 +27,15 @@ describe.each(modes)("as %s", (mode) => {
       fencing_token: 0,
     });
     expect(Object.keys(supervisor.health.properties as object).length).toBeGreaterThanOrEqual(30);
+  });
+
+  it("does not believe in more memory than there is", async () => {
+    const boastful = await startSupervisor({ mode, arguments: ["--memory-mib", "100000000"] });
+    try {
+      expect(boastful.health.memory_mib).toBeLessThan(totalmem() / 2 ** 20 / 0.85);
+    } finally {
+      await boastful.close();
+    }
   });
 
   describe("who may ask", () => {
