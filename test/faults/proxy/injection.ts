@@ -202,8 +202,10 @@ function reset(outgoing: http.ServerResponse): void {
 async function isThereAfter(ms: number, outgoing: http.ServerResponse): Promise<boolean> {
   if (outgoing.destroyed) return false;
   const left = new AbortController();
-  outgoing.once("close", () => left.abort());
+  const leave = () => left.abort();
+  outgoing.once("close", leave);
   await sleep(ms, undefined, { signal: left.signal, ref: false }).catch(() => {});
+  outgoing.off("close", leave);
   return !outgoing.destroyed;
 }
 
