@@ -184,7 +184,9 @@ function give({ request, outgoing }: Exchange, { status, body, headers }: GivenA
     : { code: status, message };
   const text = body ?? JSON.stringify(error);
   const type = isTable ? "application/x-amz-json-1.0" : "application/json";
-  outgoing.writeHead(status, { "content-type": type, "content-length": Buffer.byteLength(text), ...headers });
+  const length =
+    headers?.["transfer-encoding"] === undefined ? { "content-length": Buffer.byteLength(text) } : {};
+  outgoing.writeHead(status, { "content-type": type, ...length, ...headers });
   outgoing.end(text);
 }
 
