@@ -7,6 +7,8 @@ import { createE2bWorkerFactory } from "../../functions/adapters/e2b-worker-fact
 import { systemClock } from "../../functions/adapters/system-clock.ts";
 import { decideByControlPlane } from "../../functions/adapters/worker-reach.ts";
 import type { WorkerAddress } from "../../functions/pool/ports.ts";
+import type { Fault, SeenRequest } from "../faults/proxy/fault.ts";
+import { type FaultProxy, startFaultProxy } from "../faults/proxy/fault-proxy.ts";
 import {
   addressFrom,
   collect,
@@ -21,43 +23,47 @@ import {
   sweep,
   type TestServer,
 } from "./cloud.ts";
-import { type Accident, type FaultyProxy, type SeenRequest, startFaultyProxy } from "./faulty-proxy.ts";
 
 const order = newOrder();
 let server: TestServer;
-let api: FaultyProxy;
-let inside: FaultyProxy;
+let proxy: FaultProxy;
 let worker: WorkerAddress;
 let token = 0;
 
 beforeAll(async () => {
   server = await startRoomyServer();
-  api = await startFaultyProxy(server.target.apiUrl);
-  inside = await startFaultyProxy(server.target.sandboxUrl);
+  const { apiUrl: control, sandboxUrl: sandbox } = server.target;
+  proxy = await startFaultProxy({ control, sandbox });
   worker = { ...order, ...addressFrom(await factoryFor(optionsFor(server)).create(order, never)) };
 });
 afterAll(async () => {
   await sweep(optionsFor(server), order.poolId);
-  await Promise.all([api?.close(), inside?.close(), server?.stop()]);
+  await Promise.all([proxy?.close(), server?.stop()]);
 });
 beforeEach(() => {
-  api.plan = () => "pass";
-  inside.plan = () => "pass";
-  inside.seen.length = 0;
+  proxy.clear();
+  proxy.requests.length = 0;
 });
 
-const isExecution = ({ path }: SeenRequest) => path === "/v1/execute";
-const isQuestion = ({ method, path }: SeenRequest) => method === "GET" && path.startsWith("/sandboxes/");
-const notOpen = { status: 502, body: '{"message":"The sandbox is running but port is not open","code":502}' };
+const isExecution = ({ url }: SeenRequest) => url === "/v1/execute";
+const answer = (status: number, body?: string): Fault => ({
+  kind: "answer",
+  status,
+  ...(body === undefined ? {} : { body }),
+});
+const notOpen = answer(502, '{"message":"The sandbox is running but port is not open","code":502}');
 
-function failExecutions(accident: Accident, times = Number.POSITIVE_INFINITY): void {
-  let failed = 0;
-  inside.plan = (request) => (isExecution(request) && failed++ < times ? accident : "pass");
+function failExecutions(fault: Fault, to = Number.POSITIVE_INFINITY): void {
+  proxy.add({ path: "supervisor", match: { url: "/v1/execute", nth: { from: 1, to } }, fault });
 }
+
+/** The question for a sandbox. */
+const failQuestions = (fault: Fault, until = () => false) =>
+  proxy.add({ path: "control", match: { method: "GET", url: /^\/sandboxes\//, until }, fault });
 
 /** Without pauses between the tries. */
 function execute(of = worker) {
-  const e2b = optionsFor(server, { apiUrl: api.url, sandboxUrl: inside.url });
+  const e2b = optionsFor(server, { apiUrl: proxy.controlUrl, sandboxUrl: proxy.sandboxUrl });
   const workers = createE2bWorkerFactory({ e2b, supervisor, clock: systemClock, random: () => 0 });
   token += 1;
   return collect(workers.attach(of).execute(doublingChunk(`c${token}`), token, never));
@@ -66,31 +72,31 @@ function execute(of = worker) {
 const lost = (why: RegExp) => ({ name: "Fault", code: "worker_lost", message: expect.stringMatching(why) });
 
 describe("a chunk whose request doesn't get to the supervisor", () => {
-  it.each<{ accident: Accident }>([
-    { accident: { status: 404, body: "not ours" } },
-    { accident: { status: 408 } },
-    { accident: { status: 429 } },
-    { accident: { status: 500 } },
+  it.each<{ accident: Fault }>([
+    { accident: answer(404, "not ours") },
+    { accident: answer(408) },
+    { accident: answer(429) },
+    { accident: answer(500) },
     { accident: notOpen },
-    { accident: { status: 503 } },
-    { accident: { status: 504 } },
-    { accident: "reset_before" },
+    { accident: answer(503) },
+    { accident: answer(504) },
+    { accident: { kind: "reset_before" } },
   ])("by $accident three times runs on the same worker all the same", async ({ accident }) => {
-    const times = accident === "reset_before" ? 6 : 3; // a reset is tried again at once, before anybody is asked
+    const times = accident.kind === "reset_before" ? 6 : 3; // a reset is tried again at once, before anybody is asked
     failExecutions(accident, times);
     expect(outputsOf(await execute())).toEqual(["42\n", "8\n"]);
-    expect(inside.seen.filter(isExecution)).toHaveLength(times + 1);
+    expect(proxy.requests.filter(isExecution)).toHaveLength(times + 1);
   });
 
-  it.each<{ accident: Accident; why: RegExp }>([
+  it.each<{ accident: Fault; why: RegExp }>([
     { accident: notOpen, why: /status 502, 4 times in a row/ },
-    { accident: { status: 500 }, why: /status 500, 4 times/ },
-    { accident: { status: 504 }, why: /status 504, 4 times/ },
-    { accident: "reset_before", why: /connection failed \(reset\), 4 times/ },
+    { accident: answer(500), why: /status 500, 4 times/ },
+    { accident: answer(504), why: /status 504, 4 times/ },
+    { accident: { kind: "reset_before" }, why: /connection failed \(reset\), 4 times/ },
   ])("by $accident every time is lost although its sandbox runs", async ({ accident, why }) => {
     failExecutions(accident);
     await expect(execute()).rejects.toMatchObject(lost(why));
-    expect(inside.seen.filter(isExecution)).toHaveLength(accident === "reset_before" ? 8 : 4);
+    expect(proxy.requests.filter(isExecution)).toHaveLength(accident.kind === "reset_before" ? 8 : 4);
   });
 
   it("because its sandbox is gone is lost at once", async () => {
@@ -100,25 +106,24 @@ describe("a chunk whose request doesn't get to the supervisor", () => {
     );
     await createE2bSandboxes(optionsFor(server)).kill(created.sandboxId);
     await expect(execute({ ...other, ...created })).rejects.toMatchObject(lost(/its sandbox is gone/));
-    expect(inside.seen.filter(isExecution)).toHaveLength(1);
+    expect(proxy.requests.filter(isExecution)).toHaveLength(1);
   });
 
   it("because E2B as a whole is out of order is sent until E2B is back", async () => {
-    let failures = 0;
-    inside.plan = (request) => (isExecution(request) && failures++ < 8 ? { status: 502 } : "pass");
-    api.plan = (request) => (isQuestion(request) && failures < 8 ? { status: 503 } : "pass");
+    failExecutions(answer(502), 8);
+    failQuestions(answer(503), () => proxy.requests.filter(isExecution).length >= 8);
     expect(outputsOf(await execute())).toEqual(["42\n", "8\n"]);
-    expect(inside.seen.filter(isExecution)).toHaveLength(9);
+    expect(proxy.requests.filter(isExecution)).toHaveLength(9);
   });
 
   it("but was refused by the supervisor itself is not sent again", async () => {
-    failExecutions({ status: 409, body: '{"code":"stale_token","detail":"no"}' });
+    failExecutions(answer(409, '{"code":"stale_token","detail":"no"}'));
     await expect(execute()).rejects.toMatchObject({ code: "supervisor_protocol" });
-    expect(inside.seen.filter(isExecution)).toHaveLength(1);
+    expect(proxy.requests.filter(isExecution)).toHaveLength(1);
   });
 
   it("although the supervisor took it is lost, for its answer is", async () => {
-    failExecutions({ after: { status: 504 } }, 1);
+    failExecutions({ kind: "answer_after", status: 504 }, 1);
     await expect(execute()).rejects.toMatchObject(lost(/seen this chunk already/));
   });
 });
@@ -135,7 +140,7 @@ describe("a decision", () => {
         nowMs += ms;
       },
     };
-    const client = createE2bClient(resolveE2bOptions(optionsFor(server, { apiUrl: api.url })));
+    const client = createE2bClient(resolveE2bOptions(optionsFor(server, { apiUrl: proxy.controlUrl })));
     return { pauses, decide: decideByControlPlane({ client, sandboxId, clock, random, signal: never }) };
   }
   const refusal = { why: "status 503", isRefusal: true, retryAfterMs: null };
@@ -157,24 +162,21 @@ describe("a decision", () => {
     expect(pauses).toEqual([0, 7_000]);
   });
 
-  it.each([{ status: 401 }, { status: 403 }])(
-    "without the right to ask (%j) has an end",
-    async (accident) => {
-      api.plan = () => accident;
-      const { decide } = decideFor(worker.sandboxId);
-      const failure = { why: "status 502", isRefusal: false, retryAfterMs: null };
-      for (const tries of [1, 2, 3]) expect(await decide(failure, tries)).toBeNull();
-      expect(await decide(failure, 4)).toMatchObject({ code: "worker_lost" });
-    },
-  );
+  it.each([401, 403])("without the right to ask (%i) has an end", async (status) => {
+    failQuestions(answer(status));
+    const { decide } = decideFor(worker.sandboxId);
+    const failure = { why: "status 502", isRefusal: false, retryAfterMs: null };
+    for (const tries of [1, 2, 3]) expect(await decide(failure, tries)).toBeNull();
+    expect(await decide(failure, 4)).toMatchObject({ code: "worker_lost" });
+  });
 
-  it.each<{ accident: Accident }>([
-    { accident: { status: 429 } },
-    { accident: { status: 500 } },
-    { accident: { status: 503 } },
-    { accident: "reset_before" },
+  it.each<{ accident: Fault }>([
+    { accident: answer(429) },
+    { accident: answer(500) },
+    { accident: answer(503) },
+    { accident: { kind: "reset_before" } },
   ])("while E2B answers $accident to the question has no end", async ({ accident }) => {
-    api.plan = () => accident;
+    failQuestions(accident);
     const { decide } = decideFor(worker.sandboxId);
     for (const tries of [1, 10, 100]) {
       expect(await decide({ why: "status 502", isRefusal: false, retryAfterMs: null }, tries)).toBeNull();

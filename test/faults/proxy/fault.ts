@@ -1,5 +1,7 @@
 /** What can be done to a request that the product sends, as networks, gateways and servers do it. */
 
+import type { IncomingHttpHeaders } from "node:http";
+
 /** The way that a request takes: E2B's API, the service inside a sandbox, a sandbox's supervisor, or the table. */
 export type ServicePath = "control" | "envd" | "supervisor" | "table";
 
@@ -52,7 +54,7 @@ export interface SeenRequest {
   readonly operation: string | null;
   /** The sandbox that it concerns: by its routing header, or by the path of E2B's API. */
   readonly sandboxId: string | null;
-  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly headers: IncomingHttpHeaders;
   readonly body: string;
   /** Milliseconds since the proxy was started. */
   readonly atMs: number;

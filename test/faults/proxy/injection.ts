@@ -184,7 +184,9 @@ function give({ request, outgoing }: Exchange, { status, body, headers }: GivenA
     : { code: status, message };
   const text = body ?? JSON.stringify(error);
   const type = isTable ? "application/x-amz-json-1.0" : "application/json";
-  outgoing.writeHead(status, { "content-type": type, "content-length": Buffer.byteLength(text), ...headers });
+  const length =
+    headers?.["transfer-encoding"] === undefined ? { "content-length": Buffer.byteLength(text) } : {};
+  outgoing.writeHead(status, { "content-type": type, ...length, ...headers });
   outgoing.end(text);
 }
 
@@ -202,8 +204,10 @@ function reset(outgoing: http.ServerResponse): void {
 async function isThereAfter(ms: number, outgoing: http.ServerResponse): Promise<boolean> {
   if (outgoing.destroyed) return false;
   const left = new AbortController();
-  outgoing.once("close", () => left.abort());
+  const leave = () => left.abort();
+  outgoing.once("close", leave);
   await sleep(ms, undefined, { signal: left.signal, ref: false }).catch(() => {});
+  outgoing.off("close", leave);
   return !outgoing.destroyed;
 }
 
