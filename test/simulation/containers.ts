@@ -86,7 +86,7 @@ export async function serveBatch(world: World, container: Container, plan: Batch
   try {
     if (plan.batchId !== null) {
       const beginning = await beginBatch(ctx, { batchId: plan.batchId, bodyHash: "" });
-      if (beginning.kind !== "begun") return { waitedMs: 0, ...repeated(beginning) };
+      if (beginning.kind !== "begun") return { waitedMs: 0, ...repeated(world, plan.batchId, beginning) };
       world.noteBeginning(beginning.claim);
       held = holdBatch(ctx, beginning.claim, (error) => faultOnly(world, error));
     }
@@ -94,18 +94,27 @@ export async function serveBatch(world: World, container: Container, plan: Batch
     if (held === null || result.kind !== "served") return result;
     const answer = `${held.fence} ${world.newId()}`;
     await held.answer(Buffer.from(answer));
+    world.noteAnswer(held.batchId, answer);
     return { ...result, answer };
   } catch (error) {
     faultOnly(world, error);
+    if (held?.lost.aborted || isOvertaken(error)) world.watch.counts.attemptsOvertaken += 1;
     return { kind: "not_served", waitedMs: 0 };
   } finally {
     await held?.end().catch((error: unknown) => faultOnly(world, error));
   }
 }
 
-function repeated(beginning: Exclude<BatchBeginning, { kind: "begun" }>) {
-  const { kind } = beginning;
-  return kind === "answered" ? { kind, answer: Buffer.from(beginning.answer).toString() } : { kind };
+function repeated(world: World, batchId: string, beginning: Exclude<BatchBeginning, { kind: "begun" }>) {
+  if (beginning.kind !== "answered") return { kind: beginning.kind };
+  const answer = Buffer.from(beginning.answer).toString();
+  world.noteAnswer(batchId, answer);
+  world.watch.counts.answersRepeated += 1;
+  return { kind: beginning.kind, answer };
+}
+
+function isOvertaken(error: unknown): boolean {
+  return error instanceof Fault && error.code === "in_progress";
 }
 
 async function serveHeld(
