@@ -64,7 +64,7 @@ function eventOf(method: string, path: string, body?: unknown) {
 it("answers through the function's URL", async () => {
   const { handler } = await import("../../functions/reward.ts");
   const call = handler as unknown as (event: unknown, stream: Collector, context: unknown) => Promise<void>;
-  const invoke = async (event: unknown) => {
+  const invoke = async (event: ReturnType<typeof eventOf>) => {
     const stream = new Collector();
     await call(event, stream, {});
     return { status: stream.metadata.statusCode, body: JSON.parse(stream.text) };
@@ -81,9 +81,18 @@ it("answers through the function's URL", async () => {
     status: 200,
     body: { rewards: [1] },
   });
+  const keyed = eventOf("POST", "/v1/rewards", {
+    run_id: "job-7",
+    samples,
+    options: { deadline_ms: 60_000 },
+  });
+  const withKey = { ...keyed, headers: { ...keyed.headers, "idempotency-key": "step/1" } };
+  const [first, again] = [await invoke(withKey), await invoke(withKey)];
+  expect(again.body).toEqual({ ...first.body, request_id: again.body.request_id });
+  expect(again.body.request_id).not.toBe(first.body.request_id);
   expect(await invoke(eventOf("DELETE", "/v1/runs/job-7"))).toMatchObject({
     status: 200,
-    body: { remaining_sandboxes: [], totals: { batches: 1, verdicts: { passed: 1 } } },
+    body: { remaining_sandboxes: [], totals: { batches: 2, verdicts: { passed: 2 } } },
   });
 });
 
