@@ -65,7 +65,7 @@ export interface LocalStack {
 
 /** Starts the stack. Throws, saying what to do, when this host can't isolate programs. */
 export async function startLocalStack(options: LocalStackOptions): Promise<LocalStack> {
-  const closers: (() => Promise<void>)[] = [];
+  const closers: (() => Promise<void>)[] = [keepProcessAlive()];
   const close = async () => {
     for (const closeOne of closers.splice(0).reverse()) await closeOne();
   };
@@ -79,6 +79,12 @@ export async function startLocalStack(options: LocalStackOptions): Promise<Local
     await closeQuietly();
     throw error;
   }
+}
+
+/** A pause keeps no process alive, and before there is a server nothing else may: the start would end in the middle. */
+function keepProcessAlive(): () => Promise<void> {
+  const timer = setInterval(() => {}, 60_000);
+  return async () => clearInterval(timer);
 }
 
 async function startParts(
