@@ -26,7 +26,7 @@ import {
 } from "./pool/lease-source.ts";
 import { probePool } from "./pool/readiness.ts";
 import { createRunService } from "./pool/runs/run-service.ts";
-import { type Plan, poolSettings } from "./pool/settings.ts";
+import { type Plan, type PoolSettings, poolSettings } from "./pool/settings.ts";
 import type { SweepContext } from "./pool/sweep/sweep.ts";
 import type { Clock } from "./rewards/ports.ts";
 import { createRunGrader } from "./rewards/run-grading.ts";
@@ -46,12 +46,16 @@ export interface ServiceSettings {
   readonly worker: WorkerShape;
   /** What they cost. Default: the provider's list prices. */
   readonly rates?: WorkerRates;
+  /** Changes of the pool's times. */
+  readonly poolTimes?: Partial<PoolSettings>;
   /** Where the supervisor's files are, in a bundle that moved them. */
   readonly supervisorFolder?: string;
 }
 
 export interface ServiceDeps {
   readonly clock: Clock;
+  /** Numbers in [0, 1). Default: `Math.random`. */
+  readonly random?: () => number;
   readonly log: LogEvent;
   readonly reportPool: (event: PoolEvent) => void;
 }
@@ -73,7 +77,7 @@ export interface Service {
 
 /** Throws a `misconfigured` fault, or a RangeError, when the settings can't work together. */
 export function wireService(settings: ServiceSettings, deps: ServiceDeps): Service {
-  const { clock } = deps;
+  const { clock, random = Math.random } = deps;
   const supervisor = readSupervisorFiles(settings.supervisorFolder);
   const table = createDynamoDbTable(createDynamoDbClient(settings.dynamoDb), settings.tableName);
   const sandboxes = createE2bSandboxes(settings.e2b);
@@ -82,6 +86,7 @@ export function wireService(settings: ServiceSettings, deps: ServiceDeps): Servi
     supervisor,
     memoryMib: settings.worker.memoryMib,
     clock,
+    random,
   });
   const costUsd = (workerSeconds: number) => workersCostUsd(workerSeconds, settings.worker, settings.rates);
   const reportFault = (fault: unknown) => deps.reportPool({ kind: "fault", fault });
@@ -89,11 +94,14 @@ export function wireService(settings: ServiceSettings, deps: ServiceDeps): Servi
     table,
     clock,
     sandboxes,
-    settings: poolSettings(settings.plan, { supervisorVersion: supervisor.shortVersion }),
+    settings: poolSettings(settings.plan, {
+      ...settings.poolTimes,
+      supervisorVersion: supervisor.shortVersion,
+    }),
     workers,
     poolId: rememberPoolId(table, randomUUID),
     newId: () => randomBytes(6).toString("base64url"),
-    random: Math.random,
+    random,
   };
   const leases = createLeaseSource(pool, deps.reportPool);
   const grader = createRunGrader({ leases, pool, newId: randomUUID, costUsd, report: reportFault });
@@ -103,7 +111,7 @@ export function wireService(settings: ServiceSettings, deps: ServiceDeps): Servi
     admitBatch: grader.admitBatch,
     runs: createRunService(pool, { report: reportFault, signal: stopping.signal }),
     cancelBatch: (batchId) => cancelBatch({ ...pool, stopper: workers }, batchId),
-    probeReadiness: () => probePool(pool, sandboxes),
+    probeReadiness: () => probePool(pool, sandboxes, leases.creationFault),
     config: {
       maxMemoryMib: settings.worker.memoryMib - workerReserveMib,
       slots: pool.settings.slots,
