@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,6 +29,7 @@ class TrainerProcess:
             env={
                 **os.environ,
                 "PYTHONPATH": str(TESTS),
+                "PYTHONFAULTHANDLER": "1",
                 "CODE_REWARDS_URL": url,
                 "CODE_REWARDS_API_KEY": api_key,
                 **environment,
@@ -36,6 +38,7 @@ class TrainerProcess:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            start_new_session=True,
         )
 
     def signal(self, number: int) -> None:
@@ -43,7 +46,12 @@ class TrainerProcess:
 
     def end(self) -> Ended:
         """How it ended, once it has."""
-        stdout, stderr = self.process.communicate(timeout=END_LIMIT_S)
+        try:
+            stdout, stderr = self.process.communicate(timeout=END_LIMIT_S)
+        except subprocess.TimeoutExpired:
+            os.killpg(self.process.pid, signal.SIGABRT)
+            stdout, stderr = self.process.communicate()
+            raise AssertionError(f"the trainer did not end; where its threads were:\n{stderr}") from None
         return Ended(self.process.returncode, stdout, stderr)
 
 
@@ -53,5 +61,6 @@ def start_trainer(source: str, url: str, api_key: str, **environment: str) -> It
     try:
         yield trainer
     finally:
-        trainer.process.kill()
+        with suppress(ProcessLookupError):
+            os.killpg(trainer.process.pid, signal.SIGKILL)
         trainer.process.communicate()

@@ -150,14 +150,14 @@ def test_what_could_not_be_ended_is_said(endpoint: LocalEndpoint, proxy: FaultyP
     endpoint.ask("DELETE", f"/v1/runs/{the_run(proxy)}")
 
 
-def test_a_killed_trainer_costs_nothing_for_long(endpoint: LocalEndpoint, proxy: FaultyProxy) -> None:
+def test_a_killed_trainer_costs_nothing_for_long(endpoint: LocalEndpoint) -> None:
     """Its run expires; here its last sign of life is made older instead of waiting for that."""
-    with start_trainer(BEGIN + SYNC, proxy.url, endpoint.api_key) as trainer:
+    run_id = "killed"
+    with start_trainer(BEGIN + SYNC, endpoint.url, endpoint.api_key, CODE_REWARDS_RUN_ID=run_id) as trainer:
         begin(trainer)
         trainer.signal(signal.SIGKILL)
         assert trainer.end().code == -signal.SIGKILL
     until(lambda: not running_programs())
-    run_id = the_run(proxy)
     assert endpoint.get(f"/v1/runs/{run_id}")["state"] == "active"
     for wanted in endpoint.run_ids():
         endpoint.age_run(wanted)
