@@ -97,6 +97,7 @@ class BaseClient:
             may_finish = self._rank == 0 and self._owner_pid == pid
             made = Session(endpoint, self._policy, self._identity, self._rank, may_finish=may_finish)
             session = self._sessions.setdefault(pid, made)
+            exit_hooks.watch_signals()
         return session
 
     def _start(self, completions: Sequence[Completion], tasks: Sequence[Task], options: Options) -> Job[BatchResult]:
