@@ -9,7 +9,6 @@ export const requestLimits = {
   samples: 10_000,
   testCases: 1_000,
   inputBytes: 1_048_576,
-  completionBytes: 262_144,
   taskKeyCharacters: 200,
   idempotencyKeyCharacters: 200,
   /** Verdicts that one answer may hold, equal samples counted each. */
@@ -50,7 +49,8 @@ const ChatMessage = z
   .openapi("ChatMessage");
 
 const Completion = z.union([z.string(), z.array(ChatMessage).min(1)]).openapi({
-  description: "A text, or chat messages of which the last one counts. Up to 256 KiB.",
+  description:
+    "A text, or chat messages of which the last one counts. One of more than 256 KiB is `no_program: too_large`.",
 });
 
 const TaskKey = z.string().refine((key) => countCharacters(key) <= requestLimits.taskKeyCharacters, {
