@@ -5,7 +5,8 @@
  * - A connection that breaks before the first byte of the answer says nothing about the worker: a machine that was
  *   frozen has lost its sockets. So that request is sent once more, with the same chunk id, over a new connection. A
  *   supervisor that saw the first one refuses the second (`chunk_seen`), and then the worker is lost.
- * - Once the answer has begun, a cut is a lost worker; so is silence, since beats come every 5 s.
+ * - Once the answer has begun, a cut is a lost worker; so is silence, since beats come every 5 s. Time in which this
+ *   process itself was stopped is not the worker's silence.
  * - An answer that ends in peace but without a summary, or with a line that isn't an event, is a broken protocol.
  */
 import { Fault } from "../rewards/faults.ts";
@@ -23,6 +24,8 @@ export type { Connection } from "./supervisor-http.ts";
 
 /** A worker that says nothing for so long while it works is lost. */
 export const silenceLimitMs = 15_000;
+/** Who wakes up so much too late was stopped in between. */
+const oversleptMs = 2_000;
 
 /** A worker, and the token of the lease that is held on it. */
 export interface FencedConnection extends Connection {
@@ -178,7 +181,11 @@ function watchSilence(clock: Clock, callerSignal: AbortSignal): SilenceWatch {
       const leftMs = heardAtMs === null ? silenceLimitMs : heardAtMs + silenceLimitMs - clock.nowMs();
       silent = leftMs <= 0;
       if (silent) return cut.abort();
+      const dueAtMs = clock.nowMs() + leftMs;
       await clock.sleep(leftMs, over.signal);
+      // What the worker said while we were stopped is yet to be read.
+      const wasStopped = clock.nowMs() > dueAtMs + oversleptMs;
+      if (wasStopped && heardAtMs !== null) heardAtMs = clock.nowMs();
     }
   };
   void loop();
