@@ -60,7 +60,11 @@ function wireOrExplain(readSettings: () => ServiceSettings, telemetry: LambdaTel
     return service.app;
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
-    telemetry.reportPool({ kind: "fault", fault: error });
+    telemetry.writeLine({
+      level: "error",
+      message: "the service can't be put together",
+      ...describeError(error),
+    });
     return createMisconfiguredApp(error);
   }
 }

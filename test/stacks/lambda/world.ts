@@ -6,6 +6,7 @@ import { systemClock } from "../../../functions/adapters/system-clock.ts";
 import { localDynamoDbAccess, startDynamoDb } from "../../../functions/local/dynamodb.ts";
 import { startE2bServer } from "../../../functions/local/e2b/server.ts";
 import type { Table } from "../../../functions/pool/ports.ts";
+import { poolPartition, readSlotRow, type SlotRow } from "../../../functions/pool/slot-row.ts";
 
 export interface World {
   /** For any of the functions. */
@@ -13,6 +14,8 @@ export interface World {
   readonly apiKey: string;
   readonly e2b: { readonly apiKey: string; readonly apiUrl: string; readonly sandboxUrl: string };
   readonly table: Table;
+  /** The pool's slots, as the table has them. */
+  slots(): Promise<SlotRow[]>;
   /** Sandboxes that there are. */
   sandboxes(): number;
   /** What the stand-ins said. */
@@ -35,6 +38,7 @@ export async function startWorld(options: { readonly slots: number }): Promise<W
   const tableName = "code-rewards-test";
   await ensureTable(client, tableName, systemClock);
   const e2b = { apiKey: e2bKey, apiUrl: server.apiUrl, sandboxUrl: server.sandboxUrl };
+  const table = createDynamoDbTable(client, tableName);
   return {
     environment: {
       CODE_REWARDS_API_KEYS: apiKey,
@@ -49,7 +53,8 @@ export async function startWorld(options: { readonly slots: number }): Promise<W
     },
     apiKey,
     e2b,
-    table: createDynamoDbTable(client, tableName),
+    table,
+    slots: async () => (await table.query(poolPartition)).flatMap((row) => readSlotRow(row) ?? []),
     sandboxes: () => server.sandboxCounts().running + server.sandboxCounts().paused,
     said: () => said,
     async close() {
