@@ -88,7 +88,15 @@ const RewardsHeaders = z.object({
     .min(1)
     .max(requestLimits.idempotencyKeyCharacters)
     .optional()
-    .openapi({ description: "The batch's name, by which `DELETE /v1/batches/{key}` cancels it." }),
+    .openapi({
+      description:
+        "The batch's name, one per API key, kept for an hour. The same body sent again is answered from the record of " +
+        "the first answer, as JSON or as a stream, and nothing runs; while the first is under way it is `in_progress`, " +
+        "and another body is an `idempotency_mismatch`. Not recorded, so that they run again: refusals, cancelled " +
+        "batches, answers with a null, and answers of more than 4 MiB when compressed (about 100,000 verdicts, or long " +
+        "outputs). `DELETE /v1/batches/{key}` cancels the batch.",
+      example: "job-7/step-12",
+    }),
   "x-request-id": z.string().optional().openapi({ description: "Echoed, if well formed." }),
 });
 
