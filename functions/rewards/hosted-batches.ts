@@ -32,7 +32,7 @@ export interface RequestHost {
 }
 
 /** What follows a batch's deadline takes time, too: programs are stopped, workers given back, records written. */
-export const closingMs = 20_000;
+export const closingMs = 30_000;
 
 /** The same admission, of batches that end before the platform ends them and are reported to it. */
 export function hostBatches(admitBatch: RunGrader["admitBatch"], host: RequestHost): RunGrader["admitBatch"] {

@@ -1,4 +1,5 @@
 /** What tests send to a function's URL, and what they read of its logs. */
+import { readdirSync, readFileSync } from "node:fs";
 import { smokeCompletions, smokeTask } from "../../../functions/local/smoke-programs.ts";
 import type { Container } from "./container.ts";
 
@@ -11,6 +12,27 @@ export const smokeBatch = {
 export function batchOf(source: string, more: Readonly<Record<string, unknown>> = {}) {
   const task = { test_cases: [{ input: "", output: "1" }], limits: { time_ms: 60_000 } };
   return { samples: [{ task, completion: `\`\`\`python\n${source}\n\`\`\`` }], ...more };
+}
+
+const marker = "a-program-of-the-frozen";
+
+/** The same, as a process that the machine's list tells from all others. */
+export function markedSleep(seconds: number): string {
+  const program = `import time; time.sleep(${seconds}); print(1)`;
+  return `import os, sys\nos.execv(sys.executable, [sys.executable, "-c", "${program}", "${marker}"])`;
+}
+
+/** How many of these run now. */
+export function countMarked(): number {
+  return readdirSync("/proc").filter((name) => /^\d+$/.test(name) && commandOf(name).includes(marker)).length;
+}
+
+function commandOf(pid: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, "utf8");
+  } catch {
+    return ""; // it ended while we looked
+  }
 }
 
 export function sleepThenPrint(seconds: number): string {
