@@ -100,7 +100,8 @@ async function answer(
   try {
     const request = readRequest(event);
     request.headers.set("x-request-id", requestId);
-    return await app.fetch(request);
+    // Where callers sign, the platform has checked who they are, and says it here.
+    return await app.fetch(request, { requestContext: event.requestContext });
   } catch (error) {
     // An event of another kind, or a method that no request may have. The app answers for its own errors.
     const problem = toProblem(error);
