@@ -16,10 +16,10 @@ const usd = z.coerce.number().nonnegative();
 /** A variable that is set to nothing counts as not set. */
 const variables = z.object({
   /** Several, separated by commas, while one is replaced. */
-  CODE_REWARDS_API_KEYS: text.regex(
-    /^[\s,]*[^\s,]+(\s*,\s*[^\s,]+)*[\s,]*$/,
-    "must be keys without blanks in them",
-  ),
+  CODE_REWARDS_API_KEYS: text
+    .transform(splitKeys)
+    .refine((keys) => keys.length > 0, "has no key")
+    .refine((keys) => keys.every((key) => /^\S+$/.test(key)), "must be keys without blanks in them"),
   CODE_REWARDS_TABLE: text,
   E2B_API_KEY: text,
   E2B_DOMAIN: hostname.optional(),
@@ -54,12 +54,17 @@ export function loadConfig(environment: Readonly<Record<string, string | undefin
   return toSettings(read.data);
 }
 
+function splitKeys(list: string): string[] {
+  return list
+    .split(",")
+    .map((key) => key.trim())
+    .filter((key) => key !== "");
+}
+
 function toSettings(env: z.infer<typeof variables>): ServiceSettings {
   const plan = plans[env.CODE_REWARDS_PLAN];
   return {
-    apiKeys: env.CODE_REWARDS_API_KEYS.split(",")
-      .map((key) => key.trim())
-      .filter((key) => key !== ""),
+    apiKeys: env.CODE_REWARDS_API_KEYS,
     e2b: {
       apiKey: env.E2B_API_KEY,
       ...(env.E2B_DOMAIN !== undefined && { domain: env.E2B_DOMAIN }),
