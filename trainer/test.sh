@@ -32,7 +32,7 @@ uv sync --quiet --locked
 uv run --no-sync ruff check .
 uv run --no-sync ruff format --check .
 uv run --no-sync mypy
-uv run --no-sync pytest tests/client "$@"
+uv run --no-sync pytest --ignore tests/train "$@"
 
 if [[ "$with_training" == yes && -d tests/train ]]; then
   export UV_PROJECT_ENVIRONMENT=.venv-train
