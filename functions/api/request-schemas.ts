@@ -3,6 +3,7 @@
  */
 import { z } from "@hono/zod-openapi";
 import { runIdPattern, runLimits } from "../pool/runs/run-wish.ts";
+import { requestExample } from "./request-examples.ts";
 import { createTaskSchemas } from "./task-schemas.ts";
 
 /** Bounds of a request. What depends on a worker's size is configuration. */
@@ -14,15 +15,6 @@ export const requestLimits = {
   /** Verdicts that one answer may hold, equal samples counted each. */
   answeredVerdicts: 1_000_000,
 } as const;
-
-/** A request as a reader would first try it. */
-export const requestExample = {
-  tasks: { double: { test_cases: [{ input: "3", output: "6" }] } },
-  samples: [
-    { task: "double", completion: "```python\nprint(2 * int(input()))\n```" },
-    { task: "double", completion: [{ role: "assistant", content: "I don't know." }] },
-  ],
-};
 
 /** Other fields of messages and parts are passed over: chats carry much that has nothing to do with programs. */
 const ChatPart = z.looseObject({ type: z.string().optional(), text: z.unknown().optional() });

@@ -1,20 +1,12 @@
-/** Whether other items are these ones, each as often, in any order. Gives up at the first that is too many. */
-export function createMultisetMatcher(expected: readonly string[]): (items: readonly string[]) => boolean {
-  const wanted = countItems(expected);
-  return (items) => {
-    if (items.length !== expected.length) return false;
-    const seen = new Map<string, number>();
-    for (const item of items) {
-      const count = (seen.get(item) ?? 0) + 1;
-      if (count > (wanted.get(item) ?? 0)) return false;
-      seen.set(item, count);
-    }
-    return true;
-  };
-}
-
-function countItems(items: readonly string[]): Map<string, number> {
-  const counts = new Map<string, number>();
-  for (const item of items) counts.set(item, (counts.get(item) ?? 0) + 1);
-  return counts;
+/** Whether items are the expected ones, each as often, in any order. Stops at the first that is one too many. */
+export function areSameItems(expected: readonly string[], items: readonly string[]): boolean {
+  if (items.length !== expected.length) return false;
+  const left = new Map<string, number>();
+  for (const item of expected) left.set(item, (left.get(item) ?? 0) + 1);
+  for (const item of items) {
+    const count = left.get(item) ?? 0;
+    if (count === 0) return false;
+    left.set(item, count - 1);
+  }
+  return true;
 }

@@ -3,9 +3,6 @@ import type { PreparedExpectation } from "./expectation.ts";
 import { readNumberLiteral } from "./number-literal.ts";
 import { isWithin, type Tolerance } from "./tolerance.ts";
 
-/** One expected word: whether another one will do for it. */
-type TokenMatcher = (token: string) => boolean;
-
 /** What Python's `float` reads as no finite number, however it is written. */
 const NOT_FINITE = /^[+-]?(nan|inf|infinity)$/i;
 
@@ -17,36 +14,33 @@ const NOT_FINITE = /^[+-]?(nan|inf|infinity)$/i;
  * infinities match nothing, so that expecting one is an error.
  */
 export function prepareNumbers(tolerance: Tolerance, expectedText: string): PreparedExpectation {
-  const matchers: TokenMatcher[] = [];
-  for (const token of splitTokens(expectedText)) {
-    const matcher = prepareToken(token, tolerance);
-    if (matcher === null) {
-      const word = matchers.length + 1;
-      const detail = `its word ${word} is NaN, an infinity or a number as large, which no output can match`;
-      return { kind: "unreadable", detail };
-    }
-    matchers.push(matcher);
+  const impossible = splitTokens(expectedText).findIndex((token) => !canBeMatched(token));
+  if (impossible >= 0) {
+    const detail = `its word ${impossible + 1} is NaN, an infinity or a number as large, which no output can match`;
+    return { kind: "unreadable", detail };
   }
+  // The words are not kept: those of a large task would take many times its memory.
   return {
     kind: "ok",
     matches(stdout) {
-      const tokens = splitTokens(stdout);
-      return tokens.length === matchers.length && tokens.every((token, index) => matchers[index]?.(token));
+      const wanted = splitTokens(expectedText);
+      const found = splitTokens(stdout);
+      if (found.length !== wanted.length) return false;
+      return wanted.every((token, index) => matchesToken(token, found[index] ?? "", tolerance));
     },
   };
 }
 
-/** Null for a word that nothing can match. */
-function prepareToken(expected: string, tolerance: Tolerance): TokenMatcher | null {
+function canBeMatched(expected: string): boolean {
   const number = readNumberLiteral(expected);
-  if (number === null) return NOT_FINITE.test(expected) ? null : (token) => token === expected;
-  if (number.isInteger) {
-    return (token) => token === expected || readNumberLiteral(token)?.exact === number.exact;
-  }
-  if (!Number.isFinite(number.value)) return null;
-  return (token) => token === expected || isWithin(readValue(token), number.value, tolerance);
+  if (number === null) return !NOT_FINITE.test(expected);
+  return number.isInteger || Number.isFinite(number.value);
 }
 
-function readValue(token: string): number {
-  return readNumberLiteral(token)?.value ?? Number.NaN;
+function matchesToken(expected: string, found: string, tolerance: Tolerance): boolean {
+  if (found === expected) return true;
+  const wanted = readNumberLiteral(expected);
+  const actual = wanted === null ? null : readNumberLiteral(found);
+  if (wanted === null || actual === null) return false;
+  return wanted.isInteger ? actual.exact === wanted.exact : isWithin(actual.value, wanted.value, tolerance);
 }

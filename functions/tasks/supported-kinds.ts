@@ -1,10 +1,14 @@
-import type { StdinTests, TaskTests } from "./normal-form.ts";
+import type { StdinTests, TaskTests, TestsKind } from "./normal-form.ts";
 
 /** The kinds of tests that workers can run: the one place that says so. */
 export type RunnableTests = StdinTests;
 
 export function isRunnable(tests: TaskTests): tests is RunnableTests {
-  return tests.kind === "stdin";
+  return isRunnableKind(tests.kind);
+}
+
+export function isRunnableKind(kind: TestsKind): boolean {
+  return kind === "stdin";
 }
 
 const descriptions: Readonly<Record<Exclude<TaskTests["kind"], RunnableTests["kind"]>, string>> = {
