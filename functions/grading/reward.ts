@@ -42,7 +42,7 @@ function applyRule({ rule, weights }: Scoring, isPassed: readonly boolean[], pas
     case "all_or_nothing":
       return passed === isPassed.length ? 1 : 0;
     case "threshold":
-      return share >= rule.threshold - ROUNDING ? 1 : 0;
+      return share >= rule.threshold * (1 - ROUNDING) ? 1 : 0;
     default:
       throw new Error(`unknown rule ${JSON.stringify(rule satisfies never)}`);
   }

@@ -77,7 +77,8 @@ function readAmount(
   const unreadable: LimitReading = { kind: "unreadable", detail: `must be ${wanted}` };
   const text = String(value);
   const [, amount = "", unit = ""] = (text.length <= LONGEST_TEXT && AMOUNT.exec(text)) || [];
-  const factor = units[unit.toLowerCase()];
+  const name = unit.toLowerCase();
+  const factor = Object.hasOwn(units, name) ? units[name] : undefined;
   if (amount === "" || factor === undefined) return unreadable;
   // Doubles may make a hair more than a whole number of it: 0.0011 s is 1.1 ms, and 1.1 s is 1,100 ms.
   return { kind: "ok", value: Math.ceil(Number(((Number(amount) * factor) / step).toPrecision(12))) };
