@@ -64,7 +64,8 @@ export function createTaskReader({ Task, Limits }: Pick<RequestSchemas, "Task" |
     const found = findTests(reading, task, raw, path);
     const limits = task.limits && readLimits(Limits, task.limits, raw.limits, [...path, "limits"], problems);
     const scoring =
-      task.scoring && readScoring(task.scoring, countCases(found), [...path, "scoring"], problems);
+      task.scoring &&
+      readScoring(task.scoring, raw.scoring, countCases(found), [...path, "scoring"], problems);
     const isChosen = Object.hasOwn(raw, "comparison");
     const comparison = isChosen ? task.comparison : found?.defaultComparison;
     checkTexts(found?.cases ?? [], limits?.outputBytes ?? Number.POSITIVE_INFINITY, problems);

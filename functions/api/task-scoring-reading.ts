@@ -20,17 +20,19 @@ export interface ScoringRead {
 /**
  * What a schema can't say of a task's scoring. The result may be used only if no problem was added.
  *
+ * @param raw As it was sent, so that what is there and wrong is not said to be missing.
  * @param cases How many test cases the task has; null while that isn't known.
  */
 export function readScoring(
   json: ScoringJson,
+  raw: unknown,
   cases: number | null,
   path: Path,
   problems: ProblemList,
 ): ScoringRead {
   const { type, threshold, weights, max_tests: maxTests = null, fail_fast: failFast } = json;
   const add = (field: string, detail: string) => problems.add([...path, field], detail);
-  if (type === "threshold" && threshold === undefined) {
+  if (type === "threshold" && !isGiven(raw, "threshold")) {
     add("threshold", 'is missing; with the type "threshold" it says which share of the test cases is enough');
   }
   if (type !== "threshold" && threshold !== undefined) {
@@ -46,6 +48,10 @@ export function readScoring(
     if (detail !== null) add("weights", detail);
   }
   return { scoring: { rule: describeRule(type, threshold), weights: weights ?? null }, maxTests, failFast };
+}
+
+function isGiven(raw: unknown, field: string): boolean {
+  return typeof raw === "object" && raw !== null && Object.hasOwn(raw, field);
 }
 
 function describeRule(type: ScoringJson["type"], threshold = 1): Scoring["rule"] {
