@@ -56,6 +56,7 @@ export function createRequestReader(schemas: RequestSchemas): (value: unknown) =
       problems,
       prepareTask: createTaskPreparer(),
       unpack: createUnpacker(),
+      known: new Map(),
       tasks: new Map(),
     };
     const request = readRequest(reading, value);

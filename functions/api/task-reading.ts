@@ -1,6 +1,7 @@
 /**
  * From a task's JSON to a task that is ready for grading, or to everything that is wrong with it.
  */
+import { createHash } from "node:crypto";
 import { z } from "@hono/zod-openapi";
 import { type Comparison, prepareExpected } from "../grading/comparison.ts";
 import type { PreparedTask, PrepareTask } from "../rewards/task.ts";
@@ -19,6 +20,8 @@ export interface TaskReading {
   readonly problems: ProblemList;
   readonly prepareTask: PrepareTask;
   readonly unpack: UnpackText;
+  /** Tasks that were read before, by what was sent: a packed one is a thousand times what it takes to send it again. */
+  readonly known: Map<string, PreparedTask>;
 }
 
 /** A task that is ready; null for one that has problems. */
@@ -54,7 +57,7 @@ const LONE_SURROGATE = /\p{Surrogate}/u;
 /** Makes the reader of tasks. It adds what is wrong to the reading's problems. */
 export function createTaskReader({ Task, Limits }: Pick<RequestSchemas, "Task" | "Limits">): ReadTask {
   const OpenTask = Task.extend({ tests: z.unknown().optional() });
-  return (reading, value, path) => {
+  const readNew: ReadTask = (reading, value, path) => {
     const { problems } = reading;
     const soFar = problems.items.length;
     const task = readAgainst(OpenTask, value, path, problems) as TaskJson | undefined;
@@ -76,6 +79,16 @@ export function createTaskReader({ Task, Limits }: Pick<RequestSchemas, "Task" |
     if (found?.tests == null || comparison === undefined || !limits || !scoring) return null;
     return prepare(reading, { tests: found.tests, comparison, limits, ...scoring }, found);
   };
+  return (reading, value, path) => {
+    const key = hashSent(value);
+    const task = reading.known.get(key) ?? readNew(reading, value, path);
+    if (task !== null) reading.known.set(key, task);
+    return task;
+  };
+}
+
+function hashSent(value: unknown): string {
+  return createHash("sha256").update(JSON.stringify(value)).digest("base64");
 }
 
 function prepare(

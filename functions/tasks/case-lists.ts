@@ -45,6 +45,11 @@ export function readCaseLists(
     if (!isList(opened.value)) {
       return complain(reading, opened.place, `must be a list of test cases, not ${nameType(opened.value)}`);
     }
+    // Counted before each item is given its place.
+    if (items.length + opened.value.length > reading.maxCases) {
+      checkCount(reading, items.length + opened.value.length, place);
+      return null;
+    }
     items.push(...itemsOf(opened.value, opened.place));
   }
   if (!checkCount(reading, items.length, place)) return null;

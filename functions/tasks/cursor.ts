@@ -56,6 +56,26 @@ export function nameType(value: JsonValue): string {
   return typeof value === "string" ? "a text" : "true or false";
 }
 
+/** Values that a task's tests may hold, counted one by one: each takes memory of its own. */
+export const MOST_VALUES = 2_000_000;
+
+/** Whether a value, as JavaScript's own JSON reader gives it, holds no more values than a task's tests may. */
+export function hasFewValues(value: unknown): boolean {
+  const open: object[] = isContainer(value) ? [value] : [];
+  let left = MOST_VALUES;
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const members: readonly unknown[] = Array.isArray(next) ? next : Object.values(next);
+    left -= members.length;
+    if (left < 0) return false;
+    for (const member of members) if (isContainer(member)) open.push(member);
+  }
+  return true;
+}
+
+function isContainer(value: unknown): value is object {
+  return typeof value === "object" && value !== null;
+}
+
 /**
  * A value as JavaScript's own JSON reader gives it. Whole numbers too large to be exact there become NaN, which no
  * test may hold: what they were is lost.
@@ -67,5 +87,7 @@ export function fromParsedJson(value: unknown): JsonValue {
   }
   if (Array.isArray(value)) return value.map(fromParsedJson);
   if (typeof value !== "object" || value === null) return value as null | boolean | string;
-  return new Map(Object.entries(value).map(([key, member]) => [key, fromParsedJson(member)] as const));
+  const members = new Map<string, JsonValue>();
+  for (const [key, member] of Object.entries(value)) members.set(key, fromParsedJson(member));
+  return members;
 }

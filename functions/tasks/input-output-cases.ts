@@ -4,7 +4,7 @@
 
 import { writeJsonText } from "../grading/json-text.ts";
 import { type JsonValue, readJson } from "../grading/json-value.ts";
-import { type Cursor, isList, nameType } from "./cursor.ts";
+import { type Cursor, isList, MOST_VALUES, nameType } from "./cursor.ts";
 import type { CallCase, Place, StdinCase } from "./normal-form.ts";
 import { complain, type Reading, readLines, type TestsFound } from "./reading.ts";
 
@@ -28,6 +28,8 @@ const modes: Readonly<Record<string, Mode>> = {
   function_call: "call",
 };
 const LONGEST_NAME = 200;
+/** Of a call's arguments, in characters, before they are read line by line. */
+const LONGEST_CALL = 1_048_576;
 const PYTHON_NAME = /^[\p{ID_Start}_][\p{ID_Continue}]*$/u;
 
 /**
@@ -153,7 +155,11 @@ function readCallCase(reading: Reading, { input, output }: RawCase): CallCase | 
 }
 
 function readCallTexts(reading: Reading, input: Cursor, output: Cursor): CallCase | null {
-  const lines = (input.value as string).split("\n").filter((line) => line.trim() !== "");
+  const text = input.value as string;
+  if (text.length > LONGEST_CALL) {
+    return complain(reading, input.place, `may have ${LONGEST_CALL} characters, and has ${text.length}`);
+  }
+  const lines = text.split("\n").filter((line) => line.trim() !== "");
   const args = lines.map((line) => readArgument(reading, line, input.place));
   if (typeof output.value !== "string") {
     return complain(reading, output.place, "must be a text with one JSON value, as its input is a text");
@@ -163,7 +169,7 @@ function readCallTexts(reading: Reading, input: Cursor, output: Cursor): CallCas
 }
 
 function readArgument(reading: Reading, text: string, place: Place): string | null {
-  const json = readJson(text);
+  const json = readJson(text, MOST_VALUES);
   if (json.kind === "value") return keepExactly(reading, json.value, place);
   return complain(reading, place, `must be JSON, one value per line: ${json.detail}`);
 }

@@ -120,7 +120,6 @@ function readColumns(reading: Reading, fields: Fields, place: Place): TestsFound
     const detail = `has ${outputs.length} items, and 'inputs' has ${inputs.length}`;
     return complain(reading, placeWithin(place, "outputs"), detail);
   }
-  if (!checkCount(reading, inputs.length, placeWithin(place, "inputs"))) return null;
   const cases = inputs.map((input, index): RawCase => {
     const output = outputs[index] as Cursor;
     return { place: input.place, input, output, types: [], functionName: undefined };
@@ -136,7 +135,7 @@ function readColumn(reading: Reading, fields: Fields, name: string, place: Place
   if (!isList(opened.value)) {
     return complain(reading, opened.place, `must be a list, not ${nameType(opened.value)}`);
   }
-  return itemsOf(opened.value, opened.place);
+  return checkCount(reading, opened.value.length, opened.place) ? itemsOf(opened.value, opened.place) : null;
 }
 
 /** Asserts beside columns that are there for their length only. */

@@ -21,22 +21,17 @@ export function looksPacked(text: string): boolean {
 }
 
 /**
- * Makes an unpacker for one request. It keeps what it has unpacked, so that a group's samples may all bring the same
- * payload, and refuses what would go beyond `limitBytes` together. Broken payloads use up room too.
+ * Makes an unpacker for one request. It refuses what would go beyond `limitBytes` together; broken payloads use up room
+ * too, as does the same one a second time, since whatever is unpacked is read.
  */
 export function createUnpacker(limitBytes = unpackedBytesPerRequest): UnpackText {
-  const known = new Map<string, PickledText>();
   let leftBytes = limitBytes;
   return (packed) => {
-    const earlier = known.get(packed);
-    if (earlier !== undefined) return earlier;
     const compressed = Buffer.from(packed, "base64");
     const inflated = inflate(compressed, leftBytes);
     const spentBytes = Buffer.isBuffer(inflated) ? inflated.length : compressed.length * LARGEST_RATIO;
     leftBytes = Math.max(0, leftBytes - spentBytes);
-    const unpacked = Buffer.isBuffer(inflated) ? readPickledText(inflated) : refuse(inflated, limitBytes);
-    known.set(packed, unpacked);
-    return unpacked;
+    return Buffer.isBuffer(inflated) ? readPickledText(inflated) : refuse(inflated, limitBytes);
   };
 }
 

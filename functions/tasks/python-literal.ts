@@ -37,10 +37,12 @@ const BLANKS = /[ \t\r\n\f]*/y;
 /**
  * Reads a text that is one Python literal of dictionaries with texts as keys, lists, tuples (read as lists), texts,
  * numbers, `True`, `False` and `None`. Time is linear in its length.
+ *
+ * @param maxValues A text with more values than that is invalid.
  */
-export function readPythonLiteral(text: string): LiteralReading {
+export function readPythonLiteral(text: string, maxValues = Number.POSITIVE_INFINITY): LiteralReading {
   try {
-    return { kind: "value", value: new LiteralReader(text).readDocument() };
+    return { kind: "value", value: new LiteralReader(text, maxValues).readDocument() };
   } catch (error) {
     if (error instanceof LiteralError) return { kind: "invalid", detail: error.message };
     throw error;
@@ -50,9 +52,11 @@ export function readPythonLiteral(text: string): LiteralReading {
 class LiteralReader {
   private readonly text: string;
   private position = 0;
+  private leftValues: number;
 
-  constructor(text: string) {
+  constructor(text: string, maxValues: number) {
     this.text = text;
+    this.leftValues = maxValues;
   }
 
   readDocument(): JsonValue {
@@ -64,6 +68,8 @@ class LiteralReader {
   /** Passes over the blanks around it. */
   private readValue(depth: number): JsonValue {
     if (depth > MAX_DEPTH) throw this.fail(`nested deeper than ${MAX_DEPTH} levels`);
+    this.leftValues -= 1;
+    if (this.leftValues < 0) throw this.fail("more values than are read here");
     this.match(BLANKS);
     const value = this.readBareValue(depth);
     this.match(BLANKS);

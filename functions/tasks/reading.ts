@@ -2,7 +2,15 @@
  * What all readers of shapes need: texts that hold values, fields of objects, texts that must be there.
  */
 import { type JsonValue, readJson } from "../grading/json-value.ts";
-import { type Cursor, isList, nameType, placeInside, placeWithin, type TestsProblems } from "./cursor.ts";
+import {
+  type Cursor,
+  isList,
+  MOST_VALUES,
+  nameType,
+  placeInside,
+  placeWithin,
+  type TestsProblems,
+} from "./cursor.ts";
 import type { CasePlaces, Place, TaskTests } from "./normal-form.ts";
 import { looksPacked, type UnpackText } from "./packed-text.ts";
 import { readPythonLiteral } from "./python-literal.ts";
@@ -55,9 +63,9 @@ function decode(reading: Reading, text: string): { value: JsonValue } | string {
     const unpacked = reading.unpack(text.trim());
     return unpacked.kind === "text" ? { value: unpacked.text } : `can't be read: ${unpacked.detail}`;
   }
-  const json = readJson(text);
+  const json = readJson(text, MOST_VALUES);
   if (json.kind === "value") return json;
-  const literal = readPythonLiteral(text);
+  const literal = readPythonLiteral(text, MOST_VALUES);
   if (literal.kind === "value") return literal;
   return `is neither JSON (${json.detail}) nor what Python's repr writes (${literal.detail})`;
 }

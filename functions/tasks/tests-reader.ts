@@ -5,7 +5,15 @@
  * each problem. A row that was read wrongly would score right programs 0, or wrong ones 1, for a whole training.
  */
 import { readCaseLists } from "./case-lists.ts";
-import { type Cursor, createTestsProblems, fromParsedJson, isList, nameType } from "./cursor.ts";
+import {
+  type Cursor,
+  createTestsProblems,
+  fromParsedJson,
+  hasFewValues,
+  isList,
+  MOST_VALUES,
+  nameType,
+} from "./cursor.ts";
 import type { CasePlaces, TaskTests, TestsProblem } from "./normal-form.ts";
 import { createObjectReader } from "./object-shapes.ts";
 import type { UnpackText } from "./packed-text.ts";
@@ -38,7 +46,10 @@ const readObject = createObjectReader(readValue);
 export function readTests(value: unknown, options: TestsReadingOptions): TestsReading {
   const { path, unpack, maxCases } = options;
   const reading: Reading = { problems: createTestsProblems(), unpack, maxCases };
-  const found = readValue(reading, { value: fromParsedJson(value), place: { path, inside: null } });
+  const place = { path, inside: null };
+  const found = hasFewValues(value)
+    ? readValue(reading, { value: fromParsedJson(value), place })
+    : complain(reading, place, `may hold ${MOST_VALUES} values, and holds more`);
   const problems = reading.problems.items;
   if (found !== null && problems.length === 0) return { kind: "ok", ...found };
   if (problems.length === 0) throw new Error("tests were refused without a reason");

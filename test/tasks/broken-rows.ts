@@ -280,7 +280,7 @@ export const brokenTexts: readonly BrokenRow[] = [
     "columns in a JSON text",
     '{"inputs": ["1"], "outputs": []}',
     "",
-    "at /outputs of what it holds: has 0 items",
+    "at /outputs of what it holds: holds no test case",
   ],
   [
     "a case of the private tests",

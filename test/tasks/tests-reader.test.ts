@@ -1,3 +1,4 @@
+import { gzipSync } from "node:zlib";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { functionExamples } from "../../functions/tasks/examples/function-examples.ts";
@@ -176,6 +177,34 @@ describe("a kind of test that workers can't run yet", () => {
       expect(testApp.workers.acquires).toEqual([]);
     },
   );
+});
+
+describe("tests of very many values", () => {
+  const few = (count: number, item: string) => `[${`${item},`.repeat(count - 1)}${item}]`;
+  const objects = few(2_200_000, "{}");
+  it.each<[string, string]>([
+    ["lists", `{"samples":[{"task":{"tests":${few(9_000_000, "[]")}},"completion":""}]}`],
+    ["cases", `{"samples":[{"task":{"tests":${objects}},"completion":""}]}`],
+    ["numbers in a text", `{"samples":[{"task":{"tests":"${few(9_000_000, "1")}"},"completion":""}]}`],
+    [
+      "numbers in Python",
+      `{"samples":[{"task":{"tests":"${few(9_000_000, "1").replace("1", "None")}"},"completion":""}]}`,
+    ],
+    [
+      "columns",
+      `{"samples":[{"task":{"tests":{"inputs":${few(1_900_000, '""')},"outputs":[]}},"completion":""}]}`,
+    ],
+  ])("are refused without much memory: %s", async (_name, body) => {
+    const before = process.memoryUsage().rss;
+    const answer = await post(createTestApp(), gzipSync(body, { level: 1 }), { "content-encoding": "gzip" });
+    expect(answer.status).toBe(422);
+    const { errors } = await readProblem(answer);
+    expect(errors).toHaveLength(1);
+    expect(errors[0]?.detail).toMatch(
+      /2000000 values|more values than are read here|may have up to 1000 test cases/,
+    );
+    expect(process.memoryUsage().rss - before).toBeLessThan(700 * 1024 * 1024);
+  });
 });
 
 describe("any tests at all", () => {
