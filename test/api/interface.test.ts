@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { answerExample, ProblemAnswer, RewardsAnswer } from "../../functions/api/answer-schemas.ts";
 import { createApp } from "../../functions/api/app.ts";
 import { hashApiKey } from "../../functions/api/authentication.ts";
-import { requestExample } from "../../functions/api/request-schemas.ts";
+import { requestExample } from "../../functions/api/request-examples.ts";
 import { apiKey, createTestApp, jsonHeaders, noRuns, post, readProblem, rightRequest } from "./test-app.ts";
 
 describe("a request's key", () => {

@@ -7,12 +7,12 @@ import { createDynamoDbClient } from "../../functions/adapters/dynamodb-client.t
 import { localDynamoDbAccess } from "../../functions/local/dynamodb.ts";
 import { type LocalStack, startLocalStack } from "../../functions/local/stack.ts";
 import { type LocalStackProcess, startLocalStackProcess } from "../bench/local-stack-process.ts";
-import { startWatchingProxy, type WatchingProxy } from "./watching-proxy.ts";
+import { type FaultProxy, startFaultProxy } from "../faults/proxy/fault-proxy.ts";
 
 /** Has the table and the sandboxes. */
 let stack: LocalStack;
 /** Between all endpoints and their workers. */
-let proxy: WatchingProxy;
+let proxy: FaultProxy;
 let survivor: LocalStack;
 let victim: LocalStackProcess;
 let onCaseEnded = () => {};
@@ -20,16 +20,19 @@ let onCaseEnded = () => {};
 beforeAll(async () => {
   stack = await startLocalStack({ port: 0, slots: 4, cron: false, apiKey: "key" });
   const { e2b, dynamoDbEndpoint } = stack;
-  proxy = await startWatchingProxy(e2b.sandboxUrl ?? "", ({ answer }) => {
-    if (answer.includes('"ended"')) onCaseEnded();
+  proxy = await startFaultProxy({
+    sandbox: e2b.sandboxUrl ?? "",
+    onAnswer: ({ answer }) => {
+      if (answer.includes('"ended"')) onCaseEnded();
+    },
   });
-  const watched = { ...e2b, sandboxUrl: proxy.url };
+  const watched = { ...e2b, sandboxUrl: proxy.sandboxUrl };
   const options = { port: 0, slots: 4, cron: false, apiKey: "key", dynamoDbEndpoint };
   survivor = await startLocalStack({ ...options, e2b: watched });
   victim = await startLocalStackProcess(["--slots", "4", "--no-cron"], {
     E2B_API_KEY: e2b.apiKey,
     E2B_API_URL: e2b.apiUrl ?? "",
-    E2B_SANDBOX_URL: proxy.url,
+    E2B_SANDBOX_URL: proxy.sandboxUrl,
     DYNAMODB_ENDPOINT: dynamoDbEndpoint,
     CODE_REWARDS_API_KEY: "key",
   });
@@ -117,7 +120,7 @@ async function backdateLeases(): Promise<void> {
 
 /** Cases that workers have begun. */
 function countBegun(): number {
-  const answers = proxy.seen.map(({ answer }) => answer.match(/"type": ?"started"/g)?.length ?? 0);
+  const answers = proxy.requests.map(({ answer }) => answer.match(/"type": ?"started"/g)?.length ?? 0);
   return answers.reduce((sum, count) => sum + count, 0);
 }
 
