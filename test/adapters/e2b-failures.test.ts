@@ -89,7 +89,7 @@ describe("a creation that fails", () => {
       outcome: throttled,
       exists: false,
     },
-    { accident: { kind: "answer", status: 500 }, outcome: ambiguous, exists: false },
+    { accident: { kind: "answer", status: 500 }, outcome: refusedAs("sandbox_unavailable"), exists: false },
     { accident: { kind: "answer", status: 502, body: "<html>" }, outcome: ambiguous, exists: false },
     { accident: { kind: "answer", status: 503 }, outcome: refusedAs("sandbox_unavailable"), exists: false },
     { accident: { kind: "answer", status: 504 }, outcome: ambiguous, exists: false },
@@ -115,9 +115,41 @@ describe("a creation that fails", () => {
     else await expect.poll(() => direct().list(meta.poolId), { timeout: 10_000 }).toHaveLength(1);
   });
 
-  it("by 503 is ambiguous when nobody can say whether the sandbox is there", async () => {
-    suffer([isCreation, { kind: "answer", status: 503 }], [isListing, { kind: "answer", status: 500 }]);
-    expect(await proxied().create(newMeta(), ttlMs, never)).toMatchObject(ambiguous);
+  it.each([500, 503])(
+    "by %s is ambiguous when nobody can say whether the sandbox is there",
+    async (status) => {
+      suffer([isCreation, { kind: "answer", status }], [isListing, { kind: "answer", status: 500 }]);
+      expect(await proxied().create(newMeta(), ttlMs, never)).toMatchObject(ambiguous);
+    },
+  );
+
+  it.each<{ header: string | undefined; retryAfterMs: unknown }>([
+    { header: "7", retryAfterMs: 7_000 },
+    { header: "0", retryAfterMs: 0 },
+    { header: "99999", retryAfterMs: 120_000 },
+    { header: new Date(Date.now() + 60_000).toUTCString(), retryAfterMs: expect.closeTo(50_000, -4.5) },
+    { header: "soon", retryAfterMs: null },
+    { header: undefined, retryAfterMs: null },
+  ])("by 429 or 503 with Retry-After $header says when to ask again", async ({ header, retryAfterMs }) => {
+    for (const status of [429, 503]) {
+      suffer([
+        isCreation,
+        { kind: "answer", status, ...(header === undefined ? {} : { headers: { "Retry-After": header } }) },
+      ]);
+      expect(await proxied().create(newMeta(), ttlMs, never)).toMatchObject({
+        kind: "refused",
+        fault: { retryAfterMs },
+      });
+    }
+  });
+
+  it("by silence ends after the limit also where somebody may give it up", async () => {
+    suffer([isCreation, { kind: "hang_before" }]);
+    const made = await proxied({ requestTimeoutMs: 300 }).create(newMeta(), ttlMs, never);
+    expect(made).toMatchObject({
+      ...ambiguous,
+      fault: { message: expect.stringContaining("(within 0.3 s)") },
+    });
   });
 
   it.each([

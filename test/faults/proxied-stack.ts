@@ -8,7 +8,12 @@ import { type FaultProxy, type FaultProxyOptions, startFaultProxy } from "./prox
 const apiKey = "e2b_local";
 
 export interface ProxiedStackOptions
-  extends Partial<Pick<LocalStackOptions, "plan" | "slots" | "cron" | "apiKey">>,
+  extends Partial<
+      Pick<
+        LocalStackOptions,
+        "plan" | "slots" | "cron" | "apiKey" | "poolTimes" | "dynamoDb" | "worker" | "clock" | "random"
+      >
+    >,
     Pick<FaultProxyOptions, "seed" | "keep" | "onAnswer"> {
   /** Such as shorter timeouts; the addresses and the key are given already. */
   readonly e2b?: Partial<E2bOptions>;
@@ -46,7 +51,7 @@ export async function startProxiedStack(options: ProxiedStackOptions = {}): Prom
   });
   const stack = await startLocalStack({
     port: 0,
-    ...pick(options, "plan", "apiKey"),
+    ...pick(options, "plan", "apiKey", "poolTimes", "dynamoDb", "worker", "clock", "random"),
     slots,
     cron,
     e2b: { ...options.e2b, apiKey, apiUrl: proxy.controlUrl, sandboxUrl: proxy.sandboxUrl },

@@ -28,12 +28,12 @@ function tableAt(endpoint: string, options: DynamoDbOptions = {}, name = "table-
 }
 
 /** A server that answers every request like this; none at all without a status. */
-async function serverThat(status?: number, type?: string): Promise<string> {
+async function serverThat(status?: number, type?: string, headers = {}, message = "no"): Promise<string> {
   const server: Server = createServer((request, response) => {
     request.resume();
     if (status === undefined) return;
-    response.writeHead(status, { "content-type": "application/x-amz-json-1.0" });
-    response.end(JSON.stringify({ __type: `com.amazonaws.dynamodb.v20120810#${type}`, message: "no" }));
+    response.writeHead(status, { "content-type": "application/x-amz-json-1.0", ...headers });
+    response.end(JSON.stringify({ __type: `com.amazonaws.dynamodb.v20120810#${type}`, message }));
   });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -114,6 +114,28 @@ describe("the adapter's faults", () => {
     const table = tableAt(await serverThat(status, type));
     const fault = { name: "Fault", code, retryable: code === "store_unavailable" };
     await expect(table.get(key)).rejects.toMatchObject(fault);
+  });
+
+  it("a throttle that says when to ask again is obeyed: at first by the client, then by who asks", async () => {
+    const table = tableAt(await serverThat(400, "ThrottlingException", { "Retry-After": "1" }));
+    const startedAtMs = performance.now();
+    await expect(table.get(key)).rejects.toMatchObject({
+      code: "store_unavailable",
+      retryAfterMs: 1_000,
+      message: "DynamoDB refused the request: ThrottlingException",
+    });
+    expect(performance.now() - startedAtMs).toBeGreaterThan(2_000);
+  });
+
+  it.each([
+    "The provided key element does not match the schema",
+    "Query condition missed key schema element: pk",
+  ])("a table of other keys (%s) is the wrong one", async (message) => {
+    const table = tableAt(await serverThat(400, "ValidationException", {}, message));
+    await expect(table.query("pool")).rejects.toMatchObject({
+      code: "misconfigured",
+      message: expect.stringContaining("Name the right table"),
+    });
   });
 
   it("a server that never answers is given up soon", async () => {
