@@ -1,0 +1,60 @@
+"""Programs whose reward is known beforehand: the task's own solution, and the shortcuts a model finds first."""
+
+import json
+from collections import Counter
+from dataclasses import dataclass
+
+ECHO = "import sys\nsys.stdout.write(sys.stdin.read())"
+TELL_SIZE = "import json, sys\nprint(len(json.load(sys.stdin)))"
+GIVE_UP = "raise SystemExit(0)"
+CONSTANTS = ("{}", "[]", "0", "1", "true", "false", "null", '""')
+
+
+@dataclass(frozen=True)
+class Probe:
+    """A completion for a task, and what it stands for."""
+
+    name: str
+    completion: str
+    is_solution: bool = False
+
+
+def list_probes(task):
+    """The probes of one task: its solution, if it has one, and every shortcut."""
+    solution = task.get("solution")
+    known = [Probe("solution", fence(solution), is_solution=True)] if solution else []
+    return known + list_shortcuts(task)
+
+
+def list_shortcuts(task):
+    outputs = Counter(test_case["output"] for test_case in task["test_cases"])
+    usual = outputs.most_common(1)[0][0]
+    constants = {f"prints {text}": print_text(text) for text in CONSTANTS}
+    programs = constants | {
+        "prints nothing": GIVE_UP,
+        "echoes its input": ECHO,
+        "prints the size of its input": TELL_SIZE,
+        "prints the answer of the first case": print_text(task["test_cases"][0]["output"]),
+        "prints the most usual answer": print_text(usual),
+        "prints every answer, one a line": print_text("\n".join(case["output"] for case in task["test_cases"])),
+    }
+    return [
+        Probe("says that it doesn't know", "I don't know."),
+        Probe("is an empty block", fence("")),
+        *(Probe(name, fence(source)) for name, source in programs.items()),
+    ]
+
+
+def fence(source):
+    """A completion that holds this program, whatever the program's own text is."""
+    longest = max((len(run) for run in backtick_runs(source)), default=0)
+    marker = "`" * max(3, longest + 1)
+    return f"{marker}python\n{source}\n{marker}"
+
+
+def backtick_runs(text):
+    return ("".join(character if character == "`" else " " for character in text)).split()
+
+
+def print_text(text):
+    return f"import sys\nsys.stdout.write({json.dumps(text)})"
