@@ -17,11 +17,18 @@ A file of your own has the same two names, lists of what `task` returns:
 `code-rewards check-tasks my_tasks.py` says what known solutions and known shortcuts score on them.
 """
 
+from __future__ import annotations
+
 import hashlib
 import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+TestCase = dict[str, str]
+Messages = list[dict[str, Any]]
 
 
-def case(input, output):
+def case(input: Any, output: Any) -> TestCase:
     """One test case: what the program reads from standard input, and what it must print.
 
     A string is taken as it is (so the JSON text "a" is `'"a"'`); anything else is written as JSON. Both are kept as
@@ -30,30 +37,37 @@ def case(input, output):
     return {"input": as_text(input), "output": as_text(output)}
 
 
-def task(prompt, *cases, task_id=None, comparison=None, limits=None, solution=None):
+def task(
+    prompt: str | Sequence[Mapping[str, Any]],
+    *cases: TestCase,
+    task_id: str | None = None,
+    comparison: Mapping[str, Any] | None = None,
+    limits: Mapping[str, Any] | None = None,
+    solution: str | None = None,
+) -> dict[str, Any]:
     """One row of a dataset: a prompt and the test cases that judge every program written for it.
 
     `prompt` is the text of the user's message, or a list of messages. `comparison` and `limits` are sent as they are,
     say `limits={"time_ms": 500}`. `solution`, a program's source, is for `check-tasks` only: neither the model nor
     the trainer sees it. Raises ValueError when there is no case.
     """
-    messages = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else list(prompt)
+    messages = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else [dict(part) for part in prompt]
     if not cases:
         raise ValueError("a task needs at least one test case: a program can't be judged by none")
-    row = {"task_id": task_id or derive_id(messages), "prompt": messages, "test_cases": list(cases)}
+    row: dict[str, Any] = {"task_id": task_id or derive_id(messages), "prompt": messages, "test_cases": list(cases)}
     optional = {"comparison": comparison, "limits": limits, "solution": solution}
     return row | {name: value for name, value in optional.items() if value is not None}
 
 
-def as_text(value):
+def as_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def derive_id(messages):
+def derive_id(messages: Messages) -> str:
     return "task-" + hashlib.sha256(json.dumps(messages).encode()).hexdigest()[:12]
 
 
-def usage_task(task_id, question, rule, *cases, per_customer):
+def usage_task(task_id: str, question: str, rule: str, *cases: TestCase, per_customer: str) -> dict[str, Any]:
     """A task over API-usage records. No case's answer is the same for every input, so that no constant earns one."""
     prompt = (
         f"{question} The program's standard input is one JSON array of API-usage records, each a JSON object whose "
@@ -71,7 +85,7 @@ def usage_task(task_id, question, rule, *cases, per_customer):
     return task(prompt, *cases, task_id=task_id, solution=solution)
 
 
-def add(amount, indent="    "):
+def add(amount: str, indent: str = "    ") -> str:
     return f"{indent}totals[record['customer']] = totals.get(record['customer'], 0) + {amount}"
 
 
@@ -90,7 +104,9 @@ TRAIN_TASKS = [
             ],
             {"iris": 50, "nova": 4},
         ),
-        case([{"customer": "idle", "tokens": 0}, {"customer": "bulk", "tokens": 2500000}], {"idle": 0, "bulk": 2500000}),
+        case(
+            [{"customer": "idle", "tokens": 0}, {"customer": "bulk", "tokens": 2500000}], {"idle": 0, "bulk": 2500000}
+        ),
         case([{"customer": "Ünal & Co", "tokens": 5}, {"customer": "Ünal & Co", "tokens": 6}], {"Ünal & Co": 11}),
         per_customer=add("record['tokens']"),
     ),
@@ -151,7 +167,7 @@ HELD_OUT_TASKS = [
     ),
     usage_task(
         "error-counts",
-        "Write a Python program that counts each customer's failed records: those whose integer field \"status\" is "
+        'Write a Python program that counts each customer\'s failed records: those whose integer field "status" is '
         "400 or more.",
         "A customer without a failed record doesn't appear.",
         case([{"customer": "vega", "status": 500}, {"customer": "vega", "status": 429}], {"vega": 2}),
