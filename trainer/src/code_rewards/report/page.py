@@ -1,11 +1,20 @@
 """The report of one job: a single HTML page that needs nothing but itself. Pure: a metrics file in, markup out."""
 
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from importlib.resources import files
+from typing import Any
 
-from code_rewards.intervals import Interval, difference_of
-from code_rewards.report.series import read_series, thin_out, training_steps, verdict_mix
-from code_rewards.report.svg import draw_intervals, draw_lines, draw_stack, number_text
+from ..intervals import Interval, difference_of
+from .series import Series, read_series, thin_out, training_steps, verdict_mix
+from .svg import draw_intervals, draw_lines, draw_stack, number_text
+
+Metrics = Mapping[str, Any]
+Steps = Sequence[Metrics]
+Rows = Sequence[tuple[str, str | None]]
+Lines = Sequence[tuple[Series, str]]
 
 MOST_POINTS = 400
 MOST_BARS = 80
@@ -23,7 +32,7 @@ VERDICT_COLOURS = {
 }
 
 
-def render_page(metrics):
+def render_page(metrics: Metrics) -> str:
     """One self-contained page for the content of a metrics.json or baseline.json."""
     steps = training_steps(metrics)
     cards = [
@@ -45,19 +54,19 @@ def render_page(metrics):
     )
 
 
-def about(metrics):
+def about(metrics: Metrics) -> str:
     run_id = metrics.get("pool", {}).get("run_id")
     parts = [f"started {metrics['started_at']}" if "started_at" in metrics else "", f"run {run_id}" if run_id else ""]
     return f'<p class="about">{escape(" · ".join(part for part in parts if part))}</p>'
 
 
-def notes(metrics):
+def notes(metrics: Metrics) -> str:
     stopped = metrics.get("stopped")
     texts = ([f"This job stopped before its end. {stopped['cause']}"] if stopped else []) + metrics.get("advice", [])
     return "".join(f'<p class="note">{escape(text)}</p>' for text in texts)
 
 
-def tiles(metrics, steps):
+def tiles(metrics: Metrics, steps: Steps) -> str:
     pool = metrics.get("pool", {})
     usage = pool.get("usage", {})
     cells = [
@@ -72,17 +81,17 @@ def tiles(metrics, steps):
     return f'<div class="tiles">{"".join(shown)}</div>' if shown else ""
 
 
-def before_after_text(metrics):
+def before_after_text(metrics: Metrics) -> str | None:
     means = [metrics[phase]["interval"]["mean"] for phase in ("before", "after") if interval_in(metrics, phase)]
     return " → ".join(f"{mean:.2f}" for mean in means) or None
 
 
-def interval_in(metrics, phase):
+def interval_in(metrics: Metrics, phase: str) -> Interval | None:
     found = (metrics.get(phase) or {}).get("interval")
     return Interval(**found) if found else None
 
 
-def before_after_card(metrics):
+def before_after_card(metrics: Metrics) -> str:
     rows = [
         *phase_rows(metrics.get("before"), "before", "grey"),
         *phase_rows(metrics.get("after"), "after", "green"),
@@ -96,10 +105,12 @@ def before_after_card(metrics):
         doubt = "" if change.low > 0 or change.high < 0 else " That may be chance: the interval holds 0."
         hint += f" Change: {change.mean:+.2f} ({change.low:+.2f} to {change.high:+.2f}).{doubt}"
     ordered = sorted(rows, key=lambda row: (row[0].rsplit(", ", 1)[0] != "all", row[0].rsplit(", ", 1)[0]))
-    return card("Before and after training", hint, draw_intervals("Held-out reward before and after", ordered), wide=True)
+    return card(
+        "Before and after training", hint, draw_intervals("Held-out reward before and after", ordered), wide=True
+    )
 
 
-def phase_rows(phase, name, colour):
+def phase_rows(phase: Metrics | None, name: str, colour: str) -> list[tuple[str, Interval, str]]:
     if not phase or not phase.get("interval"):
         return []
     tasks = phase.get("tasks", {})
@@ -107,7 +118,7 @@ def phase_rows(phase, name, colour):
     return [(f"{shorten(label)}, {name}", Interval(**found), colour) for label, found in named if found]
 
 
-def baseline_card(metrics):
+def baseline_card(metrics: Metrics) -> str:
     baseline = metrics.get("baseline", {})
     rows = [
         *phase_rows(baseline.get("train_tasks"), "training", "blue"),
@@ -117,36 +128,38 @@ def baseline_card(metrics):
     return card("Baseline", hint, draw_intervals("Baseline reward", rows), wide=True) if rows else ""
 
 
-def reward_card(steps):
+def reward_card(steps: Steps) -> str:
     lines = [(read_series(steps, "reward", "mean reward"), "blue")]
     hint = "Mean reward of the completions of each step."
     return line_card("Reward per step", hint, lines, high_y=1.0)
 
 
-def variance_card(steps):
+def variance_card(steps: Steps) -> str:
     lines = [(read_series(steps, "frac_reward_zero_std", "groups without variance"), "violet")]
     hint = "Share of groups whose completions all earned the same: nothing can be learned from those."
     return line_card("Groups without variance", hint, lines, high_y=1.0)
 
 
-def seconds_card(steps):
+def seconds_card(steps: Steps) -> str:
     lines = [
         (read_series(steps, "step_time", "whole step"), "grey"),
         (read_series(steps, "e2b/reward_seconds", "waiting for rewards"), "blue"),
         (read_series(steps, "e2b/worker_seconds_since_previous_reward", "sandboxes busy"), "orange"),
     ]
-    hint = "Seconds per step: the whole step, the part that waited for rewards, and sandbox seconds spent (all workers)."
+    hint = (
+        "Seconds per step: the whole step, the part that waited for rewards, and sandbox seconds spent (all workers)."
+    )
     return line_card("Seconds", hint, lines)
 
 
-def line_card(title, hint, lines, high_y=None):
+def line_card(title: str, hint: str, lines: Lines, high_y: float | None = None) -> str:
     shown = [(thin_out(series, MOST_POINTS), colour) for series, colour in lines if series.known]
     if not shown:
         return ""
     return card(title, hint, legend(shown) + draw_lines(title, shown, high_y))
 
 
-def verdict_card(steps):
+def verdict_card(steps: Steps) -> str:
     layers = [(thin_out(series, MOST_BARS), VERDICT_COLOURS[series.name]) for series in verdict_mix(steps)]
     if not layers:
         return ""
@@ -154,14 +167,15 @@ def verdict_card(steps):
     return card("Verdicts", hint, legend(layers) + draw_stack("Verdicts by step", layers))
 
 
-def legend(shown):
+def legend(shown: Lines) -> str:
     items = [
-        f'<li class="{colour}"><i></i><span>{escape(series.name.replace("_", " "))}</span></li>' for series, colour in shown
+        f'<li class="{colour}"><i></i><span>{escape(series.name.replace("_", " "))}</span></li>'
+        for series, colour in shown
     ]
     return f'<ul class="legend">{"".join(items)}</ul>'
 
 
-def cost_card(metrics):
+def cost_card(metrics: Metrics) -> str:
     pool = metrics.get("pool")
     if not pool:
         return ""
@@ -182,7 +196,7 @@ def cost_card(metrics):
     return card("Sandboxes and cost", "As the endpoint counted them for this run.", table(rows))
 
 
-def setting_card(metrics):
+def setting_card(metrics: Metrics) -> str:
     config = metrics.get("config", {})
     names = (
         "num_generations",
@@ -200,26 +214,26 @@ def setting_card(metrics):
     return card("Settings", "What this job ran with.", table(rows)) if rows else ""
 
 
-def table(rows):
+def table(rows: Rows) -> str:
     return "<table>" + "".join(f"<tr><th>{name}</th><td>{text}</td></tr>" for name, text in rows if text) + "</table>"
 
 
-def card(title, hint, body, wide=False):
+def card(title: str, hint: str, body: str, wide: bool = False) -> str:
     classes = "card wide" if wide else "card"
     return f'<section class="{classes}"><h2>{escape(title)}</h2><p class="hint">{escape(hint)}</p>{body}</section>'
 
 
-def maybe(value, text):
+def maybe(value: float | None, text: Callable[[float], str]) -> str | None:
     return None if value is None else text(value)
 
 
-def per_thousand(cost, samples):
+def per_thousand(cost: float | None, samples: float | None) -> float | None:
     return cost / samples * 1000 if cost is not None and samples else None
 
 
-def money(dollars):
+def money(dollars: float) -> str:
     return f"${dollars:,.2f}" if dollars >= 0.1 else f"${dollars:.4f}"
 
 
-def shorten(text, most=24):
+def shorten(text: str, most: int = 24) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
