@@ -30,7 +30,9 @@ def strip_prefix(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def mean_of(entries: Sequence[Mapping[str, Any]], name: str) -> float | None:
-    values = [entry[name] for entry in entries if isinstance(entry.get(name), int | float) and entry[name] == entry[name]]
+    values = [
+        entry[name] for entry in entries if isinstance(entry.get(name), int | float) and entry[name] == entry[name]
+    ]
     return sum(values) / len(values) if values else None
 
 

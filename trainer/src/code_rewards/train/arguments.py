@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from ..retry import DEFAULT_FAULT_BUDGET_S
-from ..trl_settings import DEFAULT_MASK_BUDGET_S, DEFAULT_WORKERS
+from ..trl_settings import DEFAULT_MASK_BUDGET_S, DEFAULT_WORKERS, RewardSettings
 
 LATEST = "latest"
 SEED = 42
@@ -42,6 +42,19 @@ class TrainOptions:
     resume_from_checkpoint: str | None
     record_samples: bool
     report_to: str
+
+    def reward_settings(self, environment: RewardSettings, run_id: str) -> RewardSettings:
+        """What the flags say, and for the rest the environment."""
+        return replace(
+            environment,
+            url=self.endpoint or environment.url,
+            run_id=run_id,
+            run_name=environment.run_name or f"train {self.model}"[:100],
+            workers=self.workers,
+            on_fault=self.on_fault,
+            fault_budget_s=self.fault_budget_s,
+            mask_budget_s=self.mask_budget_s,
+        )
 
 
 def parse_options(arguments: Sequence[str] | None = None) -> TrainOptions:
@@ -84,7 +97,9 @@ def add_job_flags(parser: argparse.ArgumentParser) -> None:
     job = parser.add_argument_group("what to do")
     job.add_argument("--model", required=True, help="a model of the Hugging Face hub, or a local directory")
     job.add_argument("--output-dir", default="training_results", help="where the files are written")
-    job.add_argument("--tasks", default="code_rewards.tasks", help="a .py file or module with TRAIN_TASKS, HELD_OUT_TASKS")
+    job.add_argument(
+        "--tasks", default="code_rewards.tasks", help="a .py file or module with TRAIN_TASKS, HELD_OUT_TASKS"
+    )
     job.add_argument("--baseline-only", action="store_true", help="evaluate the model as it is; no weight changes")
     job.add_argument("--skip-eval", action="store_true", help="no evaluation before and after training")
     job.add_argument("--cpu", action="store_true", help="train without a GPU: slow, to check that everything works")
@@ -95,8 +110,12 @@ def add_job_flags(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="go on from this checkpoint-N directory; without a name, from the latest of --output-dir",
     )
-    job.add_argument("--save-steps", type=whole(0), default=0, help="a checkpoint to resume from every N steps; 0: none")
-    job.add_argument("--record-samples", action="store_true", help="write every completion and its verdicts to samples.jsonl")
+    job.add_argument(
+        "--save-steps", type=whole(0), default=0, help="a checkpoint to resume from every N steps; 0: none"
+    )
+    job.add_argument(
+        "--record-samples", action="store_true", help="write every completion and its verdicts to samples.jsonl"
+    )
     job.add_argument("--report-to", default="none", help="where else metrics go: wandb, tensorboard, …")
 
 
@@ -131,7 +150,9 @@ def add_endpoint_flags(parser: argparse.ArgumentParser) -> None:
 def add_training_flags(parser: argparse.ArgumentParser) -> None:
     training = parser.add_argument_group("training")
     training.add_argument("--max-steps", type=whole(1), default=8)
-    training.add_argument("--max-completion-length", type=whole(1), default=256, help="tokens of one completion at most")
+    training.add_argument(
+        "--max-completion-length", type=whole(1), default=256, help="tokens of one completion at most"
+    )
     training.add_argument("--num-generations", type=whole(1), default=2, help="completions per prompt")
     training.add_argument(
         "--batch-size", type=whole(0), default=0, help="completions per process and batch; 0: one prompt's"
@@ -144,7 +165,7 @@ def add_training_flags(parser: argparse.ArgumentParser) -> None:
     training.add_argument("--seed", type=int, default=SEED)
 
 
-def whole(low: int):
+def whole(low: int) -> Callable[[str], int]:
     """An argparse type: a whole number that is at least `low`."""
 
     def read(text: str) -> int:

@@ -25,9 +25,9 @@ def check_batches(options: TrainOptions, train_tasks: int, world_size: int) -> N
     prompts = batch // options.num_generations
     if prompts > train_tasks:
         raise RefusedError(
-            f"a batch of {batch} completions ({describe_batch(options, world_size)}) takes {prompts} different prompts, "
-            f"and there are only {train_tasks} training tasks: no step would be done. Add tasks, lower --batch-size or "
-            "--gradient-accumulation-steps, use fewer processes, or raise --num-generations"
+            f"a batch of {batch} completions ({describe_batch(options, world_size)}) takes {prompts} different "
+            f"prompts, and there are only {train_tasks} training tasks: no step would be done. Add tasks, lower "
+            "--batch-size or --gradient-accumulation-steps, use fewer processes, or raise --num-generations"
         )
 
 
