@@ -15,10 +15,12 @@ def advise(evaluations: Iterable[Mapping[str, Any]], history: Sequence[Mapping[s
     `evaluations` are what the trainer's `evaluate` returned, `history` is its log.
     """
     steps = [entry for entry in history if "frac_reward_zero_std" in entry]
-    numbers = [strip_prefix(entry) for entry in evaluations] + steps
+    # Training itself may have cured what the first steps show.
+    numbers = steps or [strip_prefix(entry) for entry in evaluations]
+    latest = numbers[-max(1, len(numbers) // 4) :] if steps else numbers
     found = [
-        advise_blocks(numbers),
-        advise_cut(numbers),
+        advise_blocks(latest),
+        advise_cut(latest),
         advise_equal(numbers),
         advise_masked(numbers),
     ]
