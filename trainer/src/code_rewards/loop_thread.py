@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import threading
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
@@ -65,9 +65,10 @@ class Job(Generic[T]):
 
 
 class LoopThread:
-    """Starts at once; `stop` ends what is still under way."""
+    """Starts at once; `stop` ends what is still under way, and `close_up` comes last on the loop."""
 
-    def __init__(self) -> None:
+    def __init__(self, close_up: Callable[[], Awaitable[None]]) -> None:
+        self._close_up = close_up
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, name="code-rewards", daemon=True)
         self._thread.start()
@@ -88,6 +89,8 @@ class LoopThread:
             for task in tasks:
                 task.cancel()
             self._loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
+            self._loop.run_until_complete(self._close_up())
             self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+            self._loop.run_until_complete(self._loop.shutdown_default_executor())
         finally:
             self._loop.close()

@@ -41,7 +41,7 @@ class Patience:
         return ends_s
 
     def succeed(self) -> None:
-        """Something went through: the next failure is a first one again. The budget stays spent."""
+        """All is well again: the next failure is a first one. The budget stays spent."""
         self.failures = 0
 
     def next_wait_s(self, now_s: float, chance: float, retry_after_s: float | None = None) -> float | None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from .errors import (
     BodyTooLargeError,
     InvalidRequestError,
+    RequestProblem,
     RewardError,
     RunNotFoundError,
     UnavailableError,
@@ -92,7 +93,7 @@ class Call:
 
     async def grade_all(self) -> None:
         await self._grade(self._batch.samples)
-        while again := [sample for sample in self._batch.samples if self._is_retryable(sample)]:
+        while again := [sample for sample in self._batch.samples if is_retryable(self._results[sample.index])]:
             fault = self._results[again[0].index].fault
             log.warning("%d samples have no reward (%s), sending them again", len(again), fault and fault.code)
             if not await self._wait(None):
@@ -113,10 +114,6 @@ class Call:
             resubmitted=self._resubmitted,
             wall_s=time.monotonic() - self._began_s,
         )
-
-    def _is_retryable(self, sample: Sample) -> bool:
-        fault = self._results[sample.index].fault
-        return fault is not None and fault.retryable
 
     async def _grade(self, samples: Sequence[Sample]) -> None:
         if not samples:
@@ -163,7 +160,8 @@ class Call:
         while True:
             try:
                 self._usage += await self._send_once(part, key, sending)
-                self._patience.succeed()
+                if not any(is_retryable(result) for result in sending.reader.results.values()):
+                    self._patience.succeed()
                 return
             except RunNotFoundError as error:
                 self._forget_run(error)
@@ -235,8 +233,15 @@ class Call:
 
     def _locate(self, error: InvalidRequestError, part: Part) -> InvalidRequestError:
         problems = tuple(locate_problem(problem, part, self._batch) for problem in error.problems)
+        if isinstance(error, BodyTooLargeError) and not problems:
+            index = part.samples[0].index
+            problems = (RequestProblem(f"/tasks/{index}", "is too large to be sent with its completion", (index,)),)
         kind = type(error)
         return kind(error.detail, code=error.code, request_id=error.request_id, problems=problems)
+
+
+def is_retryable(result: Result) -> bool:
+    return result.fault is not None and result.fault.retryable
 
 
 def next_part(parts: Iterator[Part]) -> Part | None:

@@ -69,7 +69,7 @@ class Session:
                 coroutine.close()
                 raise RunFinishedError("The client is closed.")
             if self._thread is None:
-                self._thread = LoopThread()
+                self._thread = LoopThread(self._close_http)
                 exit_hooks.close_at_exit(self)
             return self._thread.start(coroutine)
 
@@ -137,7 +137,6 @@ class Session:
         with self._lock:
             thread, self._thread = self._thread, None
         if thread is not None:
-            thread.start(self._close_http())
             thread.stop(CANCEL_LIMIT_S)
 
     async def _close_http(self) -> None:
