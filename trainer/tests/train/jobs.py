@@ -108,5 +108,24 @@ def torchrun(processes: int) -> list[str]:
 
 
 def accelerate_launch(processes: int) -> list[str]:
-    launch = ["-m", "accelerate.commands.launch", "--cpu", "--num_processes", str(processes), "--num_machines", "1"]
-    return [*launch, "--mixed_precision", "no", "--dynamo_backend", "no", "--main_process_port", "0", "--module", *TRAIN[1:]]
+    """As for GPUs: for processes without one it launches a single process."""
+    launch = [
+        "-m",
+        "accelerate.commands.launch",
+        "--multi_gpu",
+        "--num_processes",
+        str(processes),
+        "--num_machines",
+        "1",
+    ]
+    return [
+        *launch,
+        "--mixed_precision",
+        "no",
+        "--dynamo_backend",
+        "no",
+        "--main_process_port",
+        "0",
+        "--module",
+        *TRAIN[1:],
+    ]

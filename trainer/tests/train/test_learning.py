@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from code_rewards import RewardClient
+from code_rewards import RewardClient, RunOptions
 from code_rewards.trl_columns import build_task
 from endpoint import LocalEndpoint, start_endpoint
 from faulty_proxy import FaultyProxy, go_through, lose_answer
@@ -29,7 +29,7 @@ def check_recorded_rewards(job: Job, endpoint: LocalEndpoint) -> None:
     """Every reward that the trainer was given is the one that the same completion earns when nothing fails."""
     tasks = {task["task_id"]: build_task(task["test_cases"], None, None) for task in TRAIN_TASKS + HELD_OUT_TASKS}
     recorded = {(line["task_id"], line["completion"], line["reward"]) for line in job.samples()}
-    with RewardClient(endpoint.url, endpoint.api_key) as client:
+    with RewardClient(endpoint.url, endpoint.api_key, run=RunOptions(name="again")) as client:
         again = client.score([text for _, text, _ in recorded], [tasks[task_id] for task_id, _, _ in recorded])
     assert again.rewards == [reward for _, _, reward in recorded]
 
@@ -122,7 +122,16 @@ def test_a_job_outlives_a_restart_of_the_endpoint(
 def test_accelerate_launches_two_processes_of_one_run(
     endpoint: LocalEndpoint, proxy: FaultyProxy, tiny_model: str, tmp_path: Path, no_sandboxes: None
 ) -> None:
-    command = [*accelerate_launch(2), "--model", tiny_model, "--tasks", "token_tasks", "--max-steps", "2", "--skip-eval"]
+    command = [
+        *accelerate_launch(2),
+        "--model",
+        tiny_model,
+        "--tasks",
+        "token_tasks",
+        "--max-steps",
+        "2",
+        "--skip-eval",
+    ]
     with start_job([*command, *QUICKLY], tmp_path / "out", proxy.url, endpoint.api_key) as job:
         assert job.wait() == 0, job.text
     assert len({seen.json["run_id"] for seen in proxy.requests("POST", "/v1/rewards")}) == 1

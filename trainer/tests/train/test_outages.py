@@ -37,9 +37,7 @@ def test_abort_saves_a_checkpoint_that_training_goes_on_from(
     before = job.metrics()["before"]
 
     proxy.target = endpoint.url
-    with start_job(
-        [*command, "--resume-from-checkpoint"], tmp_path / "out", proxy.url, endpoint.api_key
-    ) as resumed:
+    with start_job([*command, "--resume-from-checkpoint"], tmp_path / "out", proxy.url, endpoint.api_key) as resumed:
         assert resumed.wait() == 0, resumed.text
     metrics = resumed.metrics()
     assert [entry["step"] for entry in metrics["history"] if "reward" in entry] == [1, 2, 3, 4, 5, 6]
@@ -56,9 +54,7 @@ def test_mask_goes_on_without_rewards_until_the_budget_of_the_job(
 ) -> None:
     command = [*TRAIN, "--model", tiny_model, "--tasks", "token_tasks", "--max-steps", "50", "--skip-eval", *QUICKLY]
     budgets = ["--on-fault", "mask", "--fault-budget-s", "0.5", "--mask-budget-s", "2"]
-    with start_job(
-        [*command, *budgets], tmp_path / "out", proxy.url, endpoint.api_key, go_down_after(2, proxy)
-    ) as job:
+    with start_job([*command, *budgets], tmp_path / "out", proxy.url, endpoint.api_key, go_down_after(2, proxy)) as job:
         assert job.wait() == FAULT_BUDGET_SPENT, job.text
     steps = [entry for entry in job.metrics()["history"] if "reward" in entry]
     masked = [entry for entry in steps if entry["reward"] is None]
