@@ -46,7 +46,7 @@ class ColumnFilter(logging.Filter):
     """Takes the columns out of TRL's warning about a sample that no function gave a reward to."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        if isinstance(record.msg, str) and record.msg.startswith(LEAKING_TEXT):
+        if isinstance(record.msg, str) and LEAKING_TEXT in record.msg:
             record.msg, record.args = QUIET_TEXT, None
         return True
 

@@ -1,7 +1,8 @@
 """Tasks that make the trainer fail in its third step, as a bug of the user's own callback would."""
 
-from token_tasks import HELD_OUT_TASKS, TRAIN_TASKS  # noqa: F401
 from transformers import Trainer
+
+from token_tasks import HELD_OUT_TASKS, TRAIN_TASKS  # noqa: F401
 
 do_step = Trainer.training_step
 

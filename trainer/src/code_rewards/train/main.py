@@ -45,8 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         ending.begin_clean_up()
         code = wind_up(job, code)
         ending.end()
-    if code != 0 and not ranks.is_alone:
-        # The usual end of a process waits for peers that may be gone.
+    if code != 0:
+        # The usual end of a process waits for peers that may be gone, and tries once more to finish the run.
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
