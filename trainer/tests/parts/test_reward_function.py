@@ -18,7 +18,7 @@ from code_rewards.trl_faults import FaultBudgetSpentError
 from code_rewards.trl_metrics import NO_PROGRAM_REASONS, VERDICTS
 from code_rewards.trl_settings import RewardSettings, read_settings
 from endpoint import LocalEndpoint
-from faulty_proxy import FaultyProxy, problem, stream
+from faulty_proxy import FaultyProxy, problem, refuse, stream
 from programs import CRASH, DOUBLE, NOTHING, PARTLY, RIGHT, fence
 
 CASES = DOUBLE["test_cases"]
@@ -57,7 +57,7 @@ def call(reward: Any, completions: list[Any], log: Log | None = None, **columns:
     )
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def reward(endpoint: LocalEndpoint) -> Iterator[CodeReward]:
     made = CodeReward(RewardSettings(url=endpoint.url, api_key=endpoint.api_key, run_name="a test"))
     yield made
@@ -70,7 +70,11 @@ def faulty(endpoint: LocalEndpoint, proxy: FaultyProxy, monkeypatch: pytest.Monk
     monkeypatch.setattr("random.random", lambda: 0.02)
     made: list[CodeReward] = []
 
-    def make(**settings: Any) -> CodeReward:
+    def make(*, is_known: bool = False, **settings: Any) -> CodeReward:
+        """The service only learns of the run, and makes workers for it, when it is to be known."""
+        if not is_known:
+            proxy.plan("PUT", "/v1/runs", refuse(201, b"{}"))
+            proxy.plan("DELETE", "/v1/runs", refuse(200, b"{}"))
         budget = {"fault_budget_s": 0} | settings
         made.append(CodeReward(RewardSettings(url=proxy.url, api_key=endpoint.api_key, **budget)))
         return made[-1]
@@ -173,7 +177,6 @@ def test_a_copy_in_another_process_would_count_for_the_same_run(reward: CodeRewa
     copy = pickle.loads(pickle.dumps(reward))
     assert call(copy, [RIGHT]) == [1]
     assert copy.client.run_id == reward.client.run_id
-    copy.client.finish()
 
 
 def test_a_fault_that_no_retry_helps_is_masked_and_counted(faulty: Any, proxy: FaultyProxy) -> None:
@@ -215,12 +218,12 @@ def test_mask_goes_on_until_the_budget_of_the_job(act: Any, faulty: Any, proxy: 
 
 def test_a_passing_fault_is_not_seen(faulty: Any, proxy: FaultyProxy) -> None:
     proxy.plan("POST", "/v1/rewards", retryable_null(), DOWN)
-    assert call(faulty(fault_budget_s=30), [RIGHT]) == [1]
+    assert call(faulty(is_known=True, fault_budget_s=30), [RIGHT]) == [1]
 
 
 def test_a_task_that_cannot_be_judged_is_told_at_once(faulty: Any) -> None:
     with pytest.raises(InvalidRequestError, match="/tasks/0/test_cases/0/output"):
-        call(faulty(), [RIGHT], test_cases=[[{"input": "", "output": "not JSON"}]])
+        call(faulty(is_known=True), [RIGHT], test_cases=[[{"input": "", "output": "not JSON"}]])
 
 
 def test_the_warning_about_masked_samples_keeps_expected_outputs_to_itself(
