@@ -156,7 +156,7 @@ def line_card(title: str, hint: str, lines: Lines, high_y: float | None = None) 
     shown = [(thin_out(series, MOST_POINTS), colour) for series, colour in lines if series.known]
     if not shown:
         return ""
-    return card(title, hint, legend(shown) + draw_lines(title, shown, high_y))
+    return card(title, hint, (legend(shown) if len(lines) > 1 else "") + draw_lines(title, shown, high_y))
 
 
 def verdict_card(steps: Steps) -> str:

@@ -12,7 +12,7 @@ from .series import Series
 
 WIDTH = 640
 HEIGHT = 240
-WIDE = 1060
+WIDE = 900
 ROW = 30
 LEFT = 52
 RIGHT = 14
@@ -157,7 +157,7 @@ def draw_stack(title: str, layers: Sequence[tuple[Series, str]]) -> str:
 def draw_intervals(title: str, rows: Sequence[tuple[str, Interval, str]]) -> str:
     """A dot with its interval per row, on a scale from 0 to 1. `rows` is a list of (label, interval, colour class)."""
     height = ROW * len(rows) + 34
-    left, right = 260, WIDE - 120
+    left, right = 230, WIDE - 110
 
     def x(value: float) -> float:
         return left + value * (right - left)
@@ -177,4 +177,4 @@ def draw_intervals(title: str, rows: Sequence[tuple[str, Interval, str]]) -> str
             f'</title></circle><text class="value" x="{right + 24}" y="{y + 4}">{interval.mean:.2f} '
             f'<tspan class="tick">n={interval.samples}</tspan></text>'
         )
-    return wrap(title, body, height, WIDE)
+    return f'<div class="scroll">{wrap(title, body, height, WIDE)}</div>'
