@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -79,6 +80,9 @@ def start_endpoint(*arguments: str, api_key: str | None = None) -> Iterator[Loca
     environment = {name: value for name, value in os.environ.items() if not name.startswith("CODE_REWARDS_")}
     if api_key is not None:
         environment["CODE_REWARDS_API_KEY"] = api_key
+    # Programs are to run on the machine's Python, not on the one of these tests.
+    folders = environment["PATH"].split(os.pathsep)
+    environment["PATH"] = os.pathsep.join(folder for folder in folders if not folder.startswith(sys.prefix))
     process = subprocess.Popen(
         command, cwd=REPOSITORY, env=environment, stdout=subprocess.PIPE, text=True, start_new_session=True
     )

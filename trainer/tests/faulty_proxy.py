@@ -138,6 +138,27 @@ def lose_answer(faulty: Faulty) -> None:
     faulty.close_connection = True
 
 
+def lose_connection(faulty: Faulty) -> None:
+    """The work goes on, as in a function that never learns that its caller has gone."""
+    _go_on_alone(faulty)
+    faulty.close_connection = True
+
+
+def hang(faulty: Faulty) -> None:
+    """The same, and the caller is left waiting."""
+    _go_on_alone(faulty).join(30)
+
+
+def _go_on_alone(faulty: Faulty) -> threading.Thread:
+    def work() -> None:
+        with faulty.forward() as answer:
+            answer.read()
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    return thread
+
+
 def cut_after(lines: int) -> Act:
     def act(faulty: Faulty) -> None:
         with faulty.forward() as answer:

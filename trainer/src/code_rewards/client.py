@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from . import exit_hooks
 from .config import read_endpoint
-from .errors import RewardError
+from .errors import RewardError, RunFinishedError
 from .launcher import read_rank
 from .loop_thread import Job
 from .persistence import keep_trying
@@ -50,6 +50,7 @@ class BaseClient:
         self._identity = None if run is None else identify_run(run)
         self._policy = RetryPolicy(deadline_s, fault_budget_s)
         self._progress = progress
+        self._rank = read_rank()
         self._owner_pid: int | None = os.getpid()
         self._sessions: dict[int, Session] = {}
         read_endpoint(url, api_key)
@@ -85,15 +86,18 @@ class BaseClient:
         identity = session.keeper.identity if session.keeper else None
         return {**self.__dict__, "_identity": identity, "_owner_pid": None, "_sessions": {}}
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _rank=read_rank())
+
     def _session(self) -> Session:
         pid = os.getpid()
         session = self._sessions.get(pid)
         if session is None:
             endpoint = read_endpoint(self._url, self._api_key)
-            rank = read_rank()
-            may_finish = rank == 0 and self._owner_pid == pid
-            made = Session(endpoint, self._policy, self._identity, rank, may_finish=may_finish)
+            may_finish = self._rank == 0 and self._owner_pid == pid
+            made = Session(endpoint, self._policy, self._identity, self._rank, may_finish=may_finish)
             session = self._sessions.setdefault(pid, made)
+            exit_hooks.watch_signals()
         return session
 
     def _start(self, completions: Sequence[Completion], tasks: Sequence[Task], options: Options) -> Job[BatchResult]:
@@ -202,6 +206,10 @@ async def score_with_progress(
     bar = open_progress(len(completions), wanted if session.rank == 0 else False)
     try:
         return await score_batch(session, completions, tasks, options, bar.show if bar else lambda done: None)
+    except (RewardError, asyncio.CancelledError) as error:
+        if session.is_closed:
+            raise RunFinishedError("The client was closed while it was grading.") from error
+        raise
     finally:
         if bar:
             bar.close()

@@ -2,7 +2,7 @@
 
 A signal that Python code handles already (Ctrl-C raises KeyboardInterrupt, a trainer may save a checkpoint on SIGTERM)
 is left to that code: what it does leads to the exit, where the rest is ended. Only a signal that would kill the process
-on the spot is taken, and passed on afterwards.
+on the spot is taken, and passed on afterwards. A forked child gives it back, and takes it again when it uses a client.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ class Closable(Protocol):
 
 
 _open: dict[int, Closable] = {}
+_forking = threading.local()
 
 
 def close_at_exit(thing: Closable) -> None:
@@ -55,6 +56,22 @@ def _close_and_die(number: int, _frame: FrameType | None) -> None:
         os.kill(os.getpid(), number)
 
 
+def _hold_signals() -> None:
+    """Python drops what arrives in a child before it is set up: a child that is killed at once would live on."""
+    _forking.mask = signal.pthread_sigmask(signal.SIG_BLOCK, DEADLY_SIGNALS)
+
+
+def _release_signals() -> None:
+    signal.pthread_sigmask(signal.SIG_SETMASK, _forking.mask)
+
+
+def _give_signals_back() -> None:
+    for number in DEADLY_SIGNALS:
+        if signal.getsignal(number) is _close_and_die:
+            signal.signal(number, signal.SIG_DFL)
+    _release_signals()
+
+
 def _close_all(limit_s: float = EXIT_LIMIT_S) -> None:
     for thing in [thing for thing in _open.values() if thing.pid == os.getpid()]:
         forget(thing)
@@ -62,3 +79,4 @@ def _close_all(limit_s: float = EXIT_LIMIT_S) -> None:
 
 
 atexit.register(_close_all)
+os.register_at_fork(before=_hold_signals, after_in_parent=_release_signals, after_in_child=_give_signals_back)

@@ -144,17 +144,19 @@ class Call:
         sending = Sending(AnswerReader(len(part.samples)))
         try:
             await self._persist(part, key, sending)
-        except UnavailableError:
+        except (UnavailableError, asyncio.CancelledError):
+            if session.is_closed:
+                # Whoever closes the session cancels what is in flight.
+                raise
             await self._cancel(key, sending)
+            session.in_flight.discard(key)
             raise
         except RewardError:
-            raise
-        except BaseException:
-            await self._cancel(key, sending)
+            session.in_flight.discard(key)
             raise
         finally:
             self._keep_results(part, sending.reader)
-            session.in_flight.discard(key)
+        session.in_flight.discard(key)
 
     async def _persist(self, part: Part, key: str, sending: Sending) -> None:
         while True:

@@ -20,8 +20,8 @@ from code_rewards import (
     UnavailableError,
 )
 from endpoint import LocalEndpoint
-from faulty_proxy import Act, FaultyProxy, cut_after, drop, lose_answer, problem, refuse, stream
-from programs import DOUBLE, NOTHING, PARTLY, RIGHT
+from faulty_proxy import Act, FaultyProxy, cut_after, drop, lose_answer, lose_connection, problem, refuse, stream
+from programs import DOUBLE, NOTHING, PARTLY, RIGHT, fence
 
 COMPLETIONS = [RIGHT, PARTLY, NOTHING]
 REWARDS = [1, 1 / 3, 0]
@@ -82,6 +82,15 @@ def test_a_passing_fault_costs_a_retry_under_the_same_key(client: RewardClient, 
     assert first.key == second.key and first.key
     assert first.body == second.body
     assert proxy.requests("DELETE") == [], "nothing is cancelled that is taken up again"
+
+
+def test_a_batch_that_goes_on_without_us_is_taken_up_again(client: RewardClient, proxy: FaultyProxy) -> None:
+    proxy.plan("POST", "/v1/rewards", lose_connection)
+    slowly = fence("import time\ntime.sleep(1)\nprint(int(input()) * 2)")
+    batch = client.score([slowly, NOTHING], [DOUBLE] * 2)
+    assert batch.rewards == [1, 0]
+    assert batch.retries >= 1
+    assert len({seen.key for seen in proxy.requests("POST")}) == 1
 
 
 def test_other_requests_have_other_keys(client: RewardClient, proxy: FaultyProxy) -> None:
