@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from programs import ENDLESS, NOTHING, fence
+import os
+from pathlib import Path
+
+from programs import NOTHING, fence
+
+# Other tests may be running on this machine.
+MARKER = f"a-program-that-nobody-waits-for-{os.getpid()}"
 
 SUM_TOKENS = fence(
     "import json, sys\n"
@@ -18,4 +24,21 @@ DEGENERATE = [
     "`" * 1_000_000,
 ]
 LEARNABLE = [SUM_TOKENS, PARTLY, fence("print('[]')"), fence("raise SystemExit(1)"), NOTHING]
-HANGING = [ENDLESS]
+# Becomes a process that is told from all others.
+HANGING = [
+    fence(
+        f'import os, sys\nos.execv(sys.executable, [sys.executable, "-c", "import time; time.sleep(50)", "{MARKER}"])'
+    )
+]
+
+
+def hanging_programs() -> list[int]:
+    """Processes of `HANGING` on this machine."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if MARKER.encode() in (folder / "cmdline").read_bytes():
+                found.append(int(folder.name))
+        except OSError:
+            continue  # it ended while we looked
+    return found

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from answers import hanging_programs
 from endpoint import LocalEndpoint
 from jobs import QUICKLY, TRAIN, Job, start_job, torchrun
 from polling import until
-from programs import running_programs
 
 START_LIMIT_S = 90.0
 END_LIMIT_S = 60.0
@@ -26,7 +26,7 @@ def hanging_job(model: str, *more: str) -> list[str]:
 def wait_for_programs(job: Job) -> None:
     def look() -> bool:
         assert job.process.poll() is None, job.text
-        return bool(running_programs())
+        return bool(hanging_programs())
 
     until(look, limit_s=START_LIMIT_S)
 
@@ -40,7 +40,7 @@ def test_a_signal_in_the_middle_of_a_batch(
         job.signal(number)
         assert job.wait(END_LIMIT_S) == 128 + number, job.text
     assert endpoint.sandboxes() == []
-    assert running_programs() == []
+    assert hanging_programs() == []
     assert job.says(f"stopped by {signal.Signals(number).name}")
 
 
