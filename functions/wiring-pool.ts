@@ -25,8 +25,14 @@ export interface PoolWiring {
   readonly worker: WorkerShape;
   /** Where the supervisor's files are, in a bundle that moved them. */
   readonly supervisorFolder?: string;
-  /** Times of the pool other than its own defaults. */
-  readonly pool?: Partial<PoolSettings>;
+  /** Changes of the pool's times. */
+  readonly poolTimes?: Partial<PoolSettings>;
+}
+
+export interface PoolDeps {
+  readonly clock: Clock;
+  /** Numbers in [0, 1). Default: `Math.random`. */
+  readonly random?: () => number;
 }
 
 export interface WiredPool {
@@ -36,11 +42,11 @@ export interface WiredPool {
 }
 
 /** Asks nothing of E2B or the table. Throws a `misconfigured` fault when the settings can't work together. */
-export function wirePool(settings: PoolWiring, clock: Clock): WiredPool {
+export function wirePool(settings: PoolWiring, { clock, random = Math.random }: PoolDeps): WiredPool {
   const supervisor = readSupervisorFiles(settings.supervisorFolder);
   const table = createDynamoDbTable(createDynamoDbClient(settings.dynamoDb), settings.tableName);
   const { memoryMib } = settings.worker;
-  const workers = createE2bWorkerFactory({ e2b: settings.e2b, supervisor, memoryMib, clock });
+  const workers = createE2bWorkerFactory({ e2b: settings.e2b, supervisor, memoryMib, clock, random });
   const pool: PoolContext & SweepContext = {
     table,
     clock,
@@ -49,14 +55,14 @@ export function wirePool(settings: PoolWiring, clock: Clock): WiredPool {
     workers,
     poolId: rememberPoolId(table, randomUUID),
     newId: () => randomBytes(6).toString("base64url"),
-    random: Math.random,
+    random,
   };
   return { pool, table, stopper: workers };
 }
 
-function settle({ plan, pool }: PoolWiring, supervisorVersion: string): PoolSettings {
+function settle({ plan, poolTimes }: PoolWiring, supervisorVersion: string): PoolSettings {
   try {
-    return poolSettings(plan, { ...pool, supervisorVersion });
+    return poolSettings(plan, { ...poolTimes, supervisorVersion });
   } catch (error) {
     if (error instanceof RangeError) throw new Fault("misconfigured", error.message, { cause: error });
     throw error;

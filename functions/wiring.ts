@@ -16,9 +16,8 @@ import { createLeaseSource, type LeaseSource, type PoolEvent } from "./pool/leas
 import { probePool } from "./pool/readiness.ts";
 import { createRunService } from "./pool/runs/run-service.ts";
 import { hostBatches, type RequestHost } from "./rewards/hosted-batches.ts";
-import type { Clock } from "./rewards/ports.ts";
 import { createRunGrader } from "./rewards/run-grading.ts";
-import { type PoolWiring, type WiredPool, wirePool } from "./wiring-pool.ts";
+import { type PoolDeps, type PoolWiring, type WiredPool, wirePool } from "./wiring-pool.ts";
 
 /** What the supervisor keeps of a worker's memory for itself. */
 const workerReserveMib = 128;
@@ -30,8 +29,7 @@ export interface ServiceSettings extends PoolWiring {
   readonly rates?: WorkerRates;
 }
 
-export interface ServiceDeps {
-  readonly clock: Clock;
+export interface ServiceDeps extends PoolDeps {
   readonly log: LogEvent;
   readonly reportPool: (event: PoolEvent) => void;
   /** Where a platform surrounds each request. */
@@ -54,7 +52,7 @@ export interface Service extends Pick<WiredPool, "pool"> {
 
 /** Throws a `misconfigured` fault when the settings can't work together. */
 export function wireService(settings: ServiceSettings, deps: ServiceDeps): Service {
-  const { pool, table, stopper } = wirePool(settings, deps.clock);
+  const { pool, table, stopper } = wirePool(settings, deps);
   const costUsd = (workerSeconds: number) => workersCostUsd(workerSeconds, settings.worker, settings.rates);
   const report = (fault: unknown) => deps.reportPool({ kind: "fault", fault });
   const leases = createLeaseSource(pool, deps.reportPool);
@@ -65,7 +63,7 @@ export function wireService(settings: ServiceSettings, deps: ServiceDeps): Servi
     admitBatch: deps.host === undefined ? grader.admitBatch : hostBatches(grader.admitBatch, deps.host),
     runs: createRunService(pool, { report, signal: stopping.signal }),
     cancelBatch: (batchId) => cancelBatch({ ...pool, stopper }, batchId),
-    probeReadiness: () => probePool(pool, pool.sandboxes),
+    probeReadiness: () => probePool(pool, pool.sandboxes, leases.creationFault),
     config: {
       maxMemoryMib: settings.worker.memoryMib - workerReserveMib,
       slots: pool.settings.slots,

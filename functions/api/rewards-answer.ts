@@ -1,7 +1,7 @@
 /**
  * What a batch came to, as the JSON of the interface.
  */
-import type { BatchAnswer, CaseResult, SampleResult, Usage } from "../rewards/batch.ts";
+import type { BatchAnswer, CaseNotRun, CaseResult, SampleResult, Usage } from "../rewards/batch.ts";
 import type { RewardsRequest } from "./rewards-request.ts";
 
 export type Detail = RewardsRequest["detail"];
@@ -57,9 +57,13 @@ function encodeResult(result: SampleResult): Json {
   }
 }
 
-function encodeCase({ verdict, wallMs, cpuMs, peakRssKib, stdout, stderrTail }: CaseResult): Json {
+function encodeCase(single: CaseResult | CaseNotRun): Json {
+  const number = single.caseNumber === undefined ? {} : { case: single.caseNumber };
+  if (single.verdict === null) return { verdict: "not_run", ...number };
+  const { verdict, wallMs, cpuMs, peakRssKib, stdout, stderrTail } = single;
   return {
     verdict: verdict.kind,
+    ...number,
     ...(verdict.kind === "runtime_error" ? { exit_code: verdict.exitCode } : {}),
     ...(verdict.kind === "signaled" ? { signal: verdict.signal } : {}),
     wall_ms: wallMs,

@@ -30,7 +30,7 @@ export function createCleanupHandler(readSettings: () => PoolWiring): CleanupHan
 /** What is wrong with the settings is told by each pass, not by a process that can't start. */
 function wireOrKeep(readSettings: () => PoolWiring): SweepContext | Fault {
   try {
-    return wirePool(readSettings(), systemClock).pool;
+    return wirePool(readSettings(), { clock: systemClock }).pool;
   } catch (error) {
     if (error instanceof Fault) return error;
     throw error;

@@ -23,12 +23,20 @@ export interface Batch {
 /** What happened on one test case, and what it cost. */
 export interface CaseResult {
   readonly verdict: Verdict;
+  /** Which of the task's test cases it is, where not all of them are run. */
+  readonly caseNumber?: number | undefined;
   readonly wallMs: number;
   readonly cpuMs: number;
   readonly peakRssKib: number;
   /** Only where the batch keeps outputs; null when it was not UTF-8. Left out when the batch's room for it is used up. */
   readonly stdout?: string | null;
   readonly stderrTail?: string;
+}
+
+/** A test case that was not run, or not to its end: another one had failed, which decides the reward. */
+export interface CaseNotRun {
+  readonly verdict: null;
+  readonly caseNumber?: number | undefined;
 }
 
 /** A fault as data: the sample has no reward, and this says why. */
@@ -44,7 +52,8 @@ export type SampleResult =
       readonly kind: "graded";
       readonly reward: number;
       readonly passed: number;
-      readonly cases: readonly CaseResult[];
+      /** One per case that the task has, or that was chosen of it. */
+      readonly cases: readonly (CaseResult | CaseNotRun)[];
     }
   | {
       readonly kind: "no_program";

@@ -23,15 +23,22 @@ export class Fault extends Error {
   readonly code: FaultCode;
   /** Whether the same sample, sent again, may be graded. */
   readonly retryable: boolean;
+  /** How long whoever refused asked us to wait, from the moment of the refusal; null when it said nothing. */
+  readonly retryAfterMs: number | null;
 
   constructor(
     code: FaultCode,
     detail: string,
-    options: { readonly retryable?: boolean; readonly cause?: unknown } = {},
+    options: {
+      readonly retryable?: boolean;
+      readonly retryAfterMs?: number | null;
+      readonly cause?: unknown;
+    } = {},
   ) {
     super(detail, { cause: options.cause });
     this.name = "Fault";
     this.code = code;
+    this.retryAfterMs = options.retryAfterMs ?? null;
     this.retryable = options.retryable ?? (code !== "invalid_task" && code !== "misconfigured");
   }
 }

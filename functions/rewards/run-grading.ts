@@ -286,7 +286,9 @@ function countResults() {
       samples += 1;
       if (result.kind === "fault") faults += 1;
       if (result.kind !== "graded") return;
-      for (const { verdict } of result.cases) verdicts[verdict.kind] = (verdicts[verdict.kind] ?? 0) + 1;
+      for (const { verdict } of result.cases) {
+        if (verdict !== null) verdicts[verdict.kind] = (verdicts[verdict.kind] ?? 0) + 1;
+      }
     },
   };
 }

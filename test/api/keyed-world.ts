@@ -126,6 +126,7 @@ function createWorkers(ran: string[]) {
   const leases: LeaseSource = {
     forBatch: () => ({ acquire: async () => lease, isWantedElsewhere: async () => false }),
     settled: async () => {},
+    creationFault: () => null,
   };
   return {
     leases,

@@ -14,6 +14,38 @@ it("lives without its configuration, and says to whoever asks what is missing", 
     code: "misconfigured",
     detail: expect.stringContaining("E2B_API_KEY"),
   });
+  const readiness = await app.request("/readyz");
+  expect(readiness.status).toBe(503);
+  expect(await readiness.json()).toMatchObject({
+    status: "unavailable",
+    checks: { configuration: "misconfigured: environment: E2B_API_KEY: missing", pool: null },
+  });
+});
+
+it.each([
+  { CODE_REWARDS_API_KEYS: " , " },
+  { CODE_REWARDS_API_KEYS: "a key with blanks" },
+  { CODE_REWARDS_TABLE: "" },
+  { E2B_API_KEY: " " },
+  { E2B_DOMAIN: "https://e2b.app" },
+  { E2B_API_URL: "ftp://127.0.0.1" },
+  { E2B_SANDBOX_URL: "127.0.0.1:49983" },
+  { DYNAMODB_ENDPOINT: "here" },
+  { CODE_REWARDS_PLAN: "enterprise" },
+  { CODE_REWARDS_SLOTS: "0" },
+  { CODE_REWARDS_SLOTS: "1001" },
+  { CODE_REWARDS_CREATE_INTERVAL_MS: "fast" },
+  { CODE_REWARDS_LIFE_MS: "-1" },
+  { CODE_REWARDS_WORKER_MEMORY_MIB: "128" },
+  { CODE_REWARDS_WORKER_VCPUS: "none" },
+  { CODE_REWARDS_USD_PER_GIB_HOUR: "free" },
+])("refuses the configuration %j, and names the variable", (change) => {
+  const right = { CODE_REWARDS_API_KEYS: "a", CODE_REWARDS_TABLE: "t", E2B_API_KEY: "e" };
+  expect(() => loadConfig(right)).not.toThrow();
+  const named = expect.stringContaining(`${Object.keys(change)[0]}: `);
+  expect(() => loadConfig({ ...right, ...change })).toThrow(
+    expect.objectContaining({ name: "Fault", code: "misconfigured", message: named }),
+  );
 });
 
 it("names every problem of a configuration at once, and no value", () => {

@@ -77,8 +77,8 @@ export const ruleMutations: readonly RuleMutation[] = [
   inFile(
     "creation.ts",
     "an unproved sandbox is gone before its slot is free",
-    'if (await isGone(ctx, made.sandboxId)) await freeClaim(ctx, claim);\n      return { kind: "failed"',
-    'void isGone(ctx, made.sandboxId);\n      await freeClaim(ctx, claim);\n      return { kind: "failed"',
+    'if (!(await isGone(ctx, made.sandboxId))) return { kind: "failed", fault: made.fault, claim };',
+    "void isGone(ctx, made.sandboxId);",
   ),
   inFile(
     "creation.ts",

@@ -4,5 +4,5 @@ import { createRewardHandler } from "../../../functions/lambda/reward-handler.ts
 
 export const handler = createRewardHandler(() => ({
   ...loadConfig(process.env),
-  pool: { leaseMs: 3_000, extendEveryMs: 1_000, graceMs: 500, pollMs: 200 },
+  poolTimes: { leaseMs: 3_000, extendEveryMs: 1_000, graceMs: 500, pollMs: 200 },
 }));
