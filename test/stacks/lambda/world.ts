@@ -31,7 +31,6 @@ export async function startWorld(options: { readonly slots: number }): Promise<W
   const server = await startE2bServer({
     apiKey: e2bKey,
     plan: { basis: "hobby", concurrentSandboxes: options.slots + 1 },
-    cpuCount: 2,
     log: (line) => said.push(line),
   });
   const client = createDynamoDbClient({ ...localDynamoDbAccess, endpoint: dynamoDb.endpoint });
