@@ -37,6 +37,8 @@ const workerReserveMib = 128;
 export interface ServiceSettings {
   /** Valid bearer keys; several while one is replaced. */
   readonly apiKeys: readonly string[];
+  /** Whether the platform in front identifies callers by their signatures; then there are no keys. */
+  readonly signedCallers?: boolean;
   readonly e2b: E2bOptions;
   readonly dynamoDb: DynamoDbOptions;
   readonly tableName: string;
@@ -100,6 +102,7 @@ export function wireService(settings: ServiceSettings, deps: ServiceDeps): Servi
   const stopping = new AbortController();
   const app = createApp({
     apiKeyHashes: settings.apiKeys.map(hashApiKey),
+    signedCallers: settings.signedCallers ?? false,
     admitBatch: grader.admitBatch,
     runs: createRunService(pool, { report: reportFault, signal: stopping.signal }),
     cancelBatch: (batchId) => cancelBatch({ ...pool, stopper: workers }, batchId),
