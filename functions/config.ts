@@ -65,13 +65,6 @@ export function loadConfig(environment: Readonly<Record<string, string | undefin
   return toSettings(read.data);
 }
 
-function splitKeys(list: string): string[] {
-  return list
-    .split(",")
-    .map((key) => key.trim())
-    .filter((key) => key !== "");
-}
-
 function toSettings(env: z.infer<typeof variables>): ServiceSettings {
   const plan = plans[env.CODE_REWARDS_PLAN];
   return {
