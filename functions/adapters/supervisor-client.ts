@@ -6,7 +6,8 @@
  *   frozen has lost its sockets. So that request is sent once more, with the same chunk id, over a new connection. A
  *   supervisor that saw the first one refuses the second (`chunk_seen`), and then the worker is lost.
  * - So does an answer that no supervisor gives: it is somebody's in between. Whoever calls decides what follows.
- * - Once the answer has begun, a cut is a lost worker; so is silence, since beats come every 5 s.
+ * - Once the answer has begun, a cut is a lost worker; so is silence, since beats come every 5 s. Time in which this
+ *   process itself was stopped is not the worker's silence.
  * - An answer that ends in peace but without a summary, or with a line that isn't an event, is a broken protocol.
  */
 import { Fault } from "../rewards/faults.ts";

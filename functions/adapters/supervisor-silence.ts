@@ -4,6 +4,8 @@ import type { Clock } from "../rewards/ports.ts";
 
 /** A worker that says nothing for so long while it works is lost. */
 export const silenceLimitMs = 15_000;
+/** Who wakes up so much too late was stopped in between. */
+const oversleptMs = 2_000;
 
 export interface SilenceWatch {
   /** Aborted when the caller gives up, or the worker has been silent for too long. */
@@ -29,7 +31,11 @@ export function watchSilence(clock: Clock, callerSignal: AbortSignal): SilenceWa
       const leftMs = heardAtMs === null ? silenceLimitMs : heardAtMs + silenceLimitMs - clock.nowMs();
       silent = leftMs <= 0;
       if (silent) return cut.abort();
+      const dueAtMs = clock.nowMs() + leftMs;
       await clock.sleep(leftMs, over.signal);
+      // What the worker said while we were stopped is yet to be read.
+      const wasStopped = clock.nowMs() > dueAtMs + oversleptMs;
+      if (wasStopped && heardAtMs !== null) heardAtMs = clock.nowMs();
     }
   };
   void loop();

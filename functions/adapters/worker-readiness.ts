@@ -29,8 +29,9 @@ export async function awaitReadiness(
   let fault: Fault | null = null;
   for (let pauseMs = firstPauseMs; !giveUp.aborted; pauseMs = Math.min(pauseMs * 1.3, longestPauseMs)) {
     const health = await ask(connection, clock, giveUp);
-    if (health instanceof Fault) fault = giveUp.aborted ? fault : health;
-    else if (health.kind === "ready") return health;
+    if (health instanceof Fault) {
+      if (!giveUp.aborted) [last, fault] = ["nothing", health];
+    } else if (health.kind === "ready") return health;
     else if (health.kind === "refused") return { kind: "refused", failed: health.failed };
     else last = "starting";
     await clock.sleep(pauseMs, giveUp);

@@ -16,6 +16,7 @@ export type FaultCode =
   | "invalid_task"
   | "misconfigured"
   | "cancelled"
+  | "in_progress"
   | "run_finished";
 
 export class Fault extends Error {
@@ -42,7 +43,10 @@ export class Fault extends Error {
   }
 }
 
-/** Whether nobody wants the batch's answer any more, so that the fault is not of a sample but of the whole batch. */
+/**
+ * Whether nobody wants the batch's answer any more, so that the fault is not of a sample but of the whole batch:
+ * `in_progress` says that another attempt at it has taken its place.
+ */
 export function endsBatch({ code }: Fault): boolean {
-  return code === "cancelled" || code === "run_finished";
+  return code === "cancelled" || code === "in_progress" || code === "run_finished";
 }

@@ -193,6 +193,17 @@ describe("a worker that can't be brought up", () => {
     expect(await createWith(supervisor, 1_500)).toMatchObject(unprovedAs("isolation_failed"));
   });
 
+  it("because its sandbox dies while it proves its isolation says nothing of its isolation", async () => {
+    failFirst(
+      [{ kind: "answer", status: 503, body: '{"state":"starting"}' }, ...Array(200).fill(notRunning)],
+      isHealth,
+    );
+    expect(await createWith(supervisor, 1_500)).toMatchObject({
+      ...unprovedAs("sandbox_unavailable"),
+      fault: { message: expect.stringContaining("status 502") },
+    });
+  });
+
   it("because its port never opens tells what the port said last", async () => {
     const outcome = await createWith(supervisorThat("import time\ntime.sleep(60)"), 1_500);
     expect(outcome).toMatchObject({

@@ -94,6 +94,16 @@ describe("POST /v1/rewards", () => {
     expect(usage).toMatchObject({ programs_run: 6, duplicates: 0, retries: 3, workers_created: 0 });
   });
 
+  it("takes a completion that is too long for that sample's own affair", async () => {
+    const request = requestFor(["right", "right"]);
+    const { rewards, results } = await answerTo(start(), {
+      ...request,
+      samples: [request.samples[0], { task: "t", completion: "`".repeat(1_000_000) }, request.samples[1]],
+    });
+    expect(rewards).toEqual([1, 0, 1]);
+    expect(results?.[1]).toMatchObject({ status: "no_program", reason: "too_large" });
+  });
+
   it("leaves results out when only rewards are wanted, and lists the faults", async () => {
     const body = requestFor(["right", "starved"], { detail: "rewards" });
     const answer = await answerTo(start(twoOfThree), body);

@@ -326,6 +326,33 @@ describe("silence", () => {
     expect(clock.sleepers()).toBe(0);
   });
 
+  it("is not the worker's while this process itself is stopped", async () => {
+    const clock = createVirtualClock();
+    let answer: http.ServerResponse | undefined;
+    const { connection } = await serve((res) => {
+      res.writeHead(200);
+      res.write(lines(started));
+      answer = res;
+    });
+    const running = run(connection, clock);
+    await expect.poll(() => answer).toBeDefined();
+    await waitForTraffic();
+    await clock.freeze(90_000);
+    answer?.end(lines(ended, summary));
+    expect((await running).fault).toBeNull();
+  });
+
+  it("is the worker's again once this process goes on", async () => {
+    const clock = createVirtualClock();
+    const { connection } = await serve((res) => void res.writeHead(200).write(lines(started)));
+    const running = run(connection, clock);
+    await expect.poll(() => sockets.size).toBe(1);
+    await waitForTraffic();
+    await clock.freeze(90_000);
+    await clock.advance(15_001);
+    expect((await running).fault).toMatchObject({ code: "worker_lost" });
+  });
+
   it("is none while a long line is still coming", async () => {
     const clock = createVirtualClock();
     let answer: http.ServerResponse | undefined;

@@ -143,4 +143,11 @@ export const ruleMutations: readonly RuleMutation[] = [
     "sandbox.slot === row.slot && sandbox.generation <= row.generation",
     "sandbox.slot === row.slot",
   ),
+  // A batch under a key has one answer.
+  inFile(
+    "batches/held-batch.ts",
+    "only a recorded answer is told",
+    'if (!(await answerBatch(ctx, claim, bytes))) await checkEnded("answered");',
+    "await answerBatch(ctx, claim, bytes);",
+  ),
 ];

@@ -22,10 +22,12 @@ describe("pools in which everything fails now and then", () => {
     expect(report.batches).toBeGreaterThan(1_000);
     // Nothing of what should go wrong is missing.
     const { crashes, freezes, lostAnswers, lateWrites, tableFaults, takenOver, runsVanished } = report;
+    const { answersRepeated, attemptsOvertaken } = report;
     const { createsRefused, createsAmbiguous, createsUnproved, lateLandings, sandboxDeaths, listFaults } =
       report;
     for (const [what, count] of Object.entries({
       ...{ crashes, freezes, lostAnswers, lateWrites, tableFaults, takenOver, runsVanished },
+      ...{ answersRepeated, attemptsOvertaken },
       ...{ createsRefused, createsAmbiguous, createsUnproved, lateLandings, sandboxDeaths, listFaults },
     })) {
       expect([what, count > 0]).toEqual([what, true]);
