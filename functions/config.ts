@@ -6,20 +6,27 @@ import { Fault } from "./rewards/faults.ts";
 import type { ServiceSettings } from "./wiring.ts";
 
 const text = z.string().trim().min(1);
+const address = z.url({ protocol: /^https?$/ });
+const hostname = text.regex(/^[a-z0-9.-]+(:\d+)?$/i, "must be a host's name, such as e2b.app");
+/** What the supervisor keeps, and the least that a test case may be given. */
+const leastMemoryMib = 128 + 32;
 const count = z.coerce.number().int().min(1);
 const usd = z.coerce.number().nonnegative();
 
 /** A variable that is set to nothing counts as not set. */
 const variables = z.object({
   /** Several, separated by commas, while one is replaced. */
-  CODE_REWARDS_API_KEYS: text,
+  CODE_REWARDS_API_KEYS: text
+    .transform(splitKeys)
+    .refine((keys) => keys.length > 0, "has no key")
+    .refine((keys) => keys.every((key) => /^\S+$/.test(key)), "must be keys without blanks in them"),
   CODE_REWARDS_TABLE: text,
   E2B_API_KEY: text,
-  E2B_DOMAIN: text.optional(),
-  E2B_API_URL: z.url().optional(),
-  E2B_SANDBOX_URL: z.url().optional(),
+  E2B_DOMAIN: hostname.optional(),
+  E2B_API_URL: address.optional(),
+  E2B_SANDBOX_URL: address.optional(),
   E2B_TEMPLATE: text.optional(),
-  DYNAMODB_ENDPOINT: z.url().optional(),
+  DYNAMODB_ENDPOINT: address.optional(),
   /** What the E2B plan allows, and what add-ons change of it. */
   CODE_REWARDS_PLAN: z.enum(["hobby", "pro"]).default("hobby"),
   CODE_REWARDS_SLOTS: count.max(1_000).optional(),
@@ -27,7 +34,7 @@ const variables = z.object({
   CODE_REWARDS_LIFE_MS: count.optional(),
   /** What the template's sandboxes have, and what they cost. */
   CODE_REWARDS_WORKER_VCPUS: z.coerce.number().positive().default(defaultShape.vcpus),
-  CODE_REWARDS_WORKER_MEMORY_MIB: count.default(defaultShape.memoryMib),
+  CODE_REWARDS_WORKER_MEMORY_MIB: count.min(leastMemoryMib).default(defaultShape.memoryMib),
   CODE_REWARDS_USD_PER_VCPU_HOUR: usd.default(listRates.usdPerVcpuHour),
   CODE_REWARDS_USD_PER_GIB_HOUR: usd.default(listRates.usdPerGibHour),
   CODE_REWARDS_SUPERVISOR_FOLDER: text.optional(),
@@ -47,12 +54,17 @@ export function loadConfig(environment: Readonly<Record<string, string | undefin
   return toSettings(read.data);
 }
 
+function splitKeys(list: string): string[] {
+  return list
+    .split(",")
+    .map((key) => key.trim())
+    .filter((key) => key !== "");
+}
+
 function toSettings(env: z.infer<typeof variables>): ServiceSettings {
   const plan = plans[env.CODE_REWARDS_PLAN];
   return {
-    apiKeys: env.CODE_REWARDS_API_KEYS.split(",")
-      .map((key) => key.trim())
-      .filter((key) => key !== ""),
+    apiKeys: env.CODE_REWARDS_API_KEYS,
     e2b: {
       apiKey: env.E2B_API_KEY,
       ...(env.E2B_DOMAIN !== undefined && { domain: env.E2B_DOMAIN }),

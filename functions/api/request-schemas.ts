@@ -9,7 +9,6 @@ import { createTaskSchemas } from "./task-schemas.ts";
 /** Bounds of a request. What depends on a worker's size is configuration. */
 export const requestLimits = {
   samples: 10_000,
-  completionBytes: 262_144,
   taskKeyCharacters: 200,
   idempotencyKeyCharacters: 200,
   /** Verdicts that one answer may hold, equal samples counted each. */
@@ -26,7 +25,8 @@ const ChatMessage = z
   .openapi("ChatMessage");
 
 const Completion = z.union([z.string(), z.array(ChatMessage).min(1)]).openapi({
-  description: "A text, or chat messages of which the last one counts. Up to 256 KiB.",
+  description:
+    "A text, or chat messages of which the last one counts. One of more than 256 KiB is `no_program: too_large`.",
 });
 
 const TaskKey = z.string().refine((key) => countCharacters(key) <= requestLimits.taskKeyCharacters, {
@@ -64,7 +64,15 @@ const RewardsHeaders = z.object({
     .min(1)
     .max(requestLimits.idempotencyKeyCharacters)
     .optional()
-    .openapi({ description: "The batch's name, by which `DELETE /v1/batches/{key}` cancels it." }),
+    .openapi({
+      description:
+        "The batch's name, one per API key, kept for an hour. The same body sent again is answered from the record of " +
+        "the first answer, as JSON or as a stream, and nothing runs; while the first is under way it is `in_progress`, " +
+        "and another body is an `idempotency_mismatch`. Not recorded, so that they run again: refusals, cancelled " +
+        "batches, answers with a null, and answers of more than 4 MiB when compressed (about 100,000 verdicts, or long " +
+        "outputs). `DELETE /v1/batches/{key}` cancels the batch.",
+      example: "job-7/step-12",
+    }),
   "x-request-id": z.string().optional().openapi({ description: "Echoed, if well formed." }),
 });
 

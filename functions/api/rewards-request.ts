@@ -2,7 +2,7 @@
  * From the JSON of `POST /v1/rewards` to a batch, or to everything that is wrong with it.
  */
 import { z } from "@hono/zod-openapi";
-import type { ChatMessage, Completion } from "../grading/extraction.ts";
+import type { Completion } from "../grading/extraction.ts";
 import type { Batch, Sample } from "../rewards/batch.ts";
 import { createTaskPreparer, type PreparedTask } from "../rewards/task.ts";
 import { createUnpacker } from "../tasks/packed-text.ts";
@@ -106,9 +106,7 @@ function readSample(reading: Reading, value: unknown, path: Path): Sample | null
   if (sample === undefined) return null;
   const completion = problems.items.length === soFar ? sample.completion : undefined;
   const task = chooseTask(reading, sample.task, [...path, "task"]);
-  if (completion === undefined) return null;
-  checkCompletionSize(completion, [...path, "completion"], problems);
-  return task === null ? null : { task, completion };
+  return completion === undefined || task === null ? null : { task, completion };
 }
 
 function chooseTask(reading: Reading, choice: unknown, path: Path): PreparedTask | null {
@@ -126,20 +124,6 @@ function chooseTask(reading: Reading, choice: unknown, path: Path): PreparedTask
     tasks.size === 0 ? "the request has no 'tasks'" : `'tasks' has ${known}${tasks.size > 5 ? ", …" : ""}`;
   problems.add(path, `there is no task ${quoteName(choice)}: ${hint}`);
   return null;
-}
-
-/** Of a chat, the message that counts. */
-function checkCompletionSize(completion: Completion, path: Path, problems: ProblemList): void {
-  const { completionBytes } = requestLimits;
-  const texts = typeof completion === "string" ? [completion] : textsOf(completion.at(-1)?.content ?? null);
-  const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
-  if (bytes > completionBytes)
-    problems.add(path, `may have ${completionBytes} bytes in UTF-8, and has ${bytes}`);
-}
-
-function textsOf(content: ChatMessage["content"]): string[] {
-  if (typeof content === "string") return [content];
-  return (content ?? []).flatMap((part) => (typeof part.text === "string" ? [part.text] : []));
 }
 
 function checkAnswerSize(samples: readonly Sample[], body: BodyJson, problems: ProblemList): void {
