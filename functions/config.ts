@@ -1,5 +1,6 @@
-/** What a deployment is told by its environment. */
+/** What a deployment is told by its environment, and by the secrets that are linked to it. */
 import { z } from "zod";
+import { readLinkedSecrets } from "./adapters/linked-secrets.ts";
 import { defaultShape, listRates } from "./pool/cost.ts";
 import { plans } from "./pool/settings.ts";
 import { Fault } from "./rewards/faults.ts";
@@ -15,11 +16,14 @@ const usd = z.coerce.number().nonnegative();
 
 /** A variable that is set to nothing counts as not set. */
 const variables = z.object({
+  /** Who may call: who sends a key, or whom the platform in front has identified by a signature. */
+  CODE_REWARDS_AUTH: z.enum(["bearer", "aws_iam"]).default("bearer"),
   /** Several, separated by commas, while one is replaced. */
   CODE_REWARDS_API_KEYS: text
     .transform(splitKeys)
     .refine((keys) => keys.length > 0, "has no key")
-    .refine((keys) => keys.every((key) => /^\S+$/.test(key)), "must be keys without blanks in them"),
+    .refine((keys) => keys.every((key) => /^\S+$/.test(key)), "must be keys without blanks in them")
+    .optional(),
   CODE_REWARDS_TABLE: text,
   E2B_API_KEY: text,
   E2B_DOMAIN: hostname.optional(),
@@ -40,13 +44,20 @@ const variables = z.object({
   CODE_REWARDS_SUPERVISOR_FOLDER: text.optional(),
 });
 
+const coherent = variables.superRefine(
+  ({ CODE_REWARDS_AUTH: auth, CODE_REWARDS_API_KEYS: keys }, context) => {
+    if (auth === "aws_iam" || keys !== undefined) return;
+    context.addIssue({ code: "custom", path: ["CODE_REWARDS_API_KEYS"], message: "is not set" });
+  },
+);
+
 /**
- * Reads the whole configuration. Throws a `misconfigured` fault that names every problem at once, and no value: some
- * are secrets.
+ * Reads the whole configuration: secrets from where the deployment keeps them, the rest, and secrets of other hosts, from
+ * the environment. Throws a `misconfigured` fault that names every problem at once, and no value: some are secrets.
  */
 export function loadConfig(environment: Readonly<Record<string, string | undefined>>): ServiceSettings {
   const set = Object.entries(environment).filter(([, value]) => value !== undefined && value.trim() !== "");
-  const read = variables.safeParse(Object.fromEntries(set));
+  const read = coherent.safeParse({ ...readLinkedSecrets(environment), ...Object.fromEntries(set) });
   if (!read.success) {
     const problems = read.error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`);
     throw new Fault("misconfigured", `environment: ${problems.join("; ")}`);
@@ -54,17 +65,11 @@ export function loadConfig(environment: Readonly<Record<string, string | undefin
   return toSettings(read.data);
 }
 
-function splitKeys(list: string): string[] {
-  return list
-    .split(",")
-    .map((key) => key.trim())
-    .filter((key) => key !== "");
-}
-
 function toSettings(env: z.infer<typeof variables>): ServiceSettings {
   const plan = plans[env.CODE_REWARDS_PLAN];
   return {
-    apiKeys: env.CODE_REWARDS_API_KEYS,
+    apiKeys: env.CODE_REWARDS_API_KEYS ?? [],
+    ...(env.CODE_REWARDS_AUTH === "aws_iam" && { signedCallers: true }),
     e2b: {
       apiKey: env.E2B_API_KEY,
       ...(env.E2B_DOMAIN !== undefined && { domain: env.E2B_DOMAIN }),
@@ -88,4 +93,11 @@ function toSettings(env: z.infer<typeof variables>): ServiceSettings {
       supervisorFolder: env.CODE_REWARDS_SUPERVISOR_FOLDER,
     }),
   };
+}
+
+function splitKeys(keys: string): string[] {
+  return keys
+    .split(",")
+    .map((key) => key.trim())
+    .filter((key) => key !== "");
 }

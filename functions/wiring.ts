@@ -25,6 +25,8 @@ const workerReserveMib = 128;
 export interface ServiceSettings extends PoolWiring {
   /** Valid bearer keys; several while one is replaced. */
   readonly apiKeys: readonly string[];
+  /** Whether the platform in front identifies callers by their signatures; then there are no keys. */
+  readonly signedCallers?: boolean;
   /** What workers cost. Default: the provider's list prices. */
   readonly rates?: WorkerRates;
 }
@@ -60,6 +62,7 @@ export function wireService(settings: ServiceSettings, deps: ServiceDeps): Servi
   const stopping = new AbortController();
   const app = createApp({
     apiKeyHashes: settings.apiKeys.map(hashApiKey),
+    signedCallers: settings.signedCallers ?? false,
     admitBatch: deps.host === undefined ? grader.admitBatch : hostBatches(grader.admitBatch, deps.host),
     runs: createRunService(pool, { report, signal: stopping.signal }),
     cancelBatch: (batchId) => cancelBatch({ ...pool, stopper }, batchId),

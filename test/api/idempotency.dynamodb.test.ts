@@ -75,7 +75,7 @@ describe(`an answer of ${samples} samples under a key`, () => {
       expect(new Set(world.ran.slice(2_000)).size).toBe(3 * samples);
       expect(answers.filter(({ refusals }) => refusals === 0).length).toBeLessThan(callers);
     },
-    60_000,
+    120_000,
   );
 
   it("is streamed from its record in lines that say the same", async () => {
@@ -94,7 +94,7 @@ describe(`an answer of ${samples} samples under a key`, () => {
     for (const { type: _, index, ...sample } of lines) results[index] = sample;
     expect(results).toEqual(first.results);
     expect(world.ran).toHaveLength(3 * samples);
-  }, 30_000);
+  }, 60_000);
 });
 
 describe("an answer that is longer than a record may be", () => {
@@ -115,5 +115,5 @@ describe("an answer that is longer than a record may be", () => {
       expect(await answer.json()).toMatchObject({ rewards: [0] });
       expect(world.ran).toHaveLength(ran * test_cases.length);
     }
-  }, 30_000);
+  }, 60_000);
 });

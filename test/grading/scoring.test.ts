@@ -52,6 +52,7 @@ describe("the reward", () => {
     ["-+", threshold(0.75), [3, 1], 0],
     ["++-", threshold(0.3), [0.1, 0.2, 0.7], 1],
     ["++++++++--", threshold(0.8), new Array(10).fill(0.1), 1],
+    ["+-", threshold(0.75), [0.6, 0.2], 1],
   ])("for %s by %j, weighed %j, is %d", (word, rule, weights, reward) => {
     expect(scoreVerdicts(verdictsOf(word), { rule, weights }).reward).toBe(reward);
   });

@@ -77,6 +77,7 @@ async function gradeStep(setup: TrainerSetup, random: Random, runId: string, nam
   for (let round = 0; open.length > 0 && round < mostRounds; ) {
     const request = describeCall(random, runId, `${name}/${round}`, open);
     const sent = sendBatch(endpoint, request);
+    if (request.idempotencyKey !== null && random.chance(0.1)) await sendTwin(setup, request, open);
     if (request.idempotencyKey !== null && random.chance(0.08)) {
       const [outcome] = await Promise.all([sent, cancelSoon(setup, random, request.idempotencyKey)]);
       if (outcome.kind === "refused" && outcome.code === "cancelled") return ledger.note("batch cancelled");
@@ -107,15 +108,26 @@ async function gradeStep(setup: TrainerSetup, random: Random, runId: string, nam
   ledger.counts.nullsInTheEnd += open.length;
 }
 
-/** The same request under the same key: whatever serves it, the rewards are the same. */
+/** The same request while the first is under way: it is told to wait, or answered from the record. */
+async function sendTwin(
+  setup: TrainerSetup,
+  request: RewardsCall,
+  samples: readonly KnownSample[],
+): Promise<void> {
+  setup.ledger.note("batch sent twice at once");
+  record(setup, samples, await sendBatch(setup.endpoint, request));
+}
+
+/** The same request once it is answered: whichever way it is asked for, the rewards are the same, and nothing runs. */
 async function replay(
   setup: TrainerSetup,
   request: RewardsCall,
   samples: readonly KnownSample[],
 ): Promise<void> {
-  const outcome = await sendBatch(setup.endpoint, { ...request, stream: !request.stream });
   setup.ledger.note("batch sent again under its key");
-  record(setup, samples, outcome);
+  const requests = [request, { ...request, stream: !request.stream }];
+  const outcomes = await Promise.all(requests.map((each) => sendBatch(setup.endpoint, each)));
+  for (const outcome of outcomes) record(setup, samples, outcome);
 }
 
 async function cancelSoon({ endpoint, ledger }: TrainerSetup, random: Random, key: string): Promise<void> {

@@ -86,6 +86,10 @@ function withoutLastLine(answer: string): string {
   return answer.replace(/[^\n]*\n$/, "");
 }
 
+/** Which request of each path fails in any case: in a short time on a slow machine chance alone may spare one. */
+const surelyFails = 3;
+const busy: Fault = { kind: "answer", status: 503 };
+
 export interface Sky {
   /** Changes the weather every few seconds until it is told to be calm. */
   change(): void;
@@ -94,8 +98,10 @@ export interface Sky {
 
 export function openSky(proxy: FaultProxy, random: Random): Sky {
   let weather = calm;
-  const decide = (path: ServicePath) => (_: SeenRequest) =>
-    random.chance(weather[path]) ? random.pick(kinds[path])(random) : null;
+  const decide = (path: ServicePath) => (_: SeenRequest, nth: number) => {
+    if (nth === surelyFails) return busy;
+    return random.chance(weather[path]) ? random.pick(kinds[path])(random) : null;
+  };
   for (const path of paths) proxy.add({ name: path, path, fault: decide(path) });
   return {
     change: () => {

@@ -74,10 +74,12 @@ class LocalEndpoint:
 
 
 @contextmanager
-def start_endpoint(*arguments: str) -> Iterator[LocalEndpoint]:
-    """`npm run local`, ended with everything that it started."""
+def start_endpoint(*arguments: str, api_key: str | None = None) -> Iterator[LocalEndpoint]:
+    """`npm run local`, ended with everything that it started. Without a key it makes one up."""
     command = ["npm", "run", "-s", "local", "--", "--port", "0", *arguments]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("CODE_REWARDS_")}
+    if api_key is not None:
+        environment["CODE_REWARDS_API_KEY"] = api_key
     # Programs are to run on the machine's Python, not on the one of these tests.
     folders = environment["PATH"].split(os.pathsep)
     environment["PATH"] = os.pathsep.join(folder for folder in folders if not folder.startswith(sys.prefix))

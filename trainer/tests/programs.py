@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
 DOUBLE: dict[str, Any] = {
     "test_cases": [{"input": "2", "output": "4"}, {"input": "5", "output": "10"}, {"input": "0", "output": "0"}]
 }
-MARKER = "nobody-waits-for-this-program"
+# Other tests may be running on this machine; processes that a test starts are told.
+MARKER = os.environ.setdefault("CODE_REWARDS_TEST_MARKER", f"nobody-waits-for-this-program-{os.getpid()}")
 
 
 def fence(source: str) -> str:

@@ -80,6 +80,8 @@ export const numberRows: readonly Row[] = [
   ["1.5", "1.5e", false, "or with half an exponent"],
   ["1.5", "1.5e+", false, "or with its sign alone"],
   ["1.5", "1.5e1.0", false, "or with a broken one"],
+  ["15", "1.5e1.0", false, "for integers, too"],
+  ["1", "1e0x", false, "or with letters behind it"],
   ["0.0", "0x0p0", false, "hexadecimal is a word"],
   ["16", "0x10", false, "for integers, too"],
   ["1000", "1_000", false, "so is Python's way of grouping digits"],
