@@ -4,6 +4,7 @@
 import { swaggerUI } from "@hono/swagger-ui";
 import { type Context, type Handler, Hono } from "hono";
 import type { RunService } from "../pool/runs/run-service.ts";
+import { describeFailure } from "./answer-lines.ts";
 import { type CallerVariables, requireApiKey, requireSignature } from "./authentication.ts";
 import { type CancelBatch, handleCancellation } from "./batches-route.ts";
 import { answerLiveness, handleReadiness, type ProbeReadiness } from "./health-routes.ts";
@@ -13,7 +14,7 @@ import { Problem, respondWithProblem, toProblem } from "./problem.ts";
 import { assignRequestId, type RequestVariables } from "./request-id.ts";
 import { createRequestSchemas } from "./request-schemas.ts";
 import { createRequestReader } from "./rewards-request.ts";
-import { type AdmitBatch, describeFailure, handleRewards } from "./rewards-route.ts";
+import { type AdmitBatch, handleRewards } from "./rewards-route.ts";
 import { createRunSchemas } from "./run-schemas.ts";
 import { createRunHandlers } from "./runs-routes.ts";
 

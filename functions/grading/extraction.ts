@@ -38,6 +38,9 @@ export type Extraction =
 /** Largest program in bytes of UTF-8, its final newline not counted. */
 export const MAX_PROGRAM_BYTES = 65_536;
 
+/** Largest text of a completion in bytes of UTF-8. A longer one is not read: it has no program that counts. */
+export const MAX_COMPLETION_BYTES = 262_144;
+
 const BLANKS_ONLY = /^[ \t\n\v\f\r]*$/;
 const LONE_SURROGATE = /\p{Surrogate}/u;
 
@@ -51,6 +54,7 @@ const LONE_SURROGATE = /\p{Surrogate}/u;
 export function extractProgram(completion: Completion, options: ExtractionOptions): Extraction {
   const text = typeof completion === "string" ? completion : readLastMessage(completion);
   if (text === null) return refuse("no_fenced_block");
+  if (exceedsBytes(text, MAX_COMPLETION_BYTES)) return refuse("too_large");
   const blocks = findAnswerBlocks(text, options.reasoning);
   if (blocks === null) return refuse("unclosed_reasoning");
   const chosen = chooseBlock(blocks, options.extraction);
@@ -106,6 +110,11 @@ function readProgram(lines: readonly string[]): Extraction {
   const source = lines.join("\n");
   if (BLANKS_ONLY.test(source)) return refuse("empty_block");
   if (LONE_SURROGATE.test(source)) return refuse("not_text");
-  if (Buffer.byteLength(source, "utf8") > MAX_PROGRAM_BYTES) return refuse("too_large");
+  if (exceedsBytes(source, MAX_PROGRAM_BYTES)) return refuse("too_large");
   return { kind: "program", source: `${source}\n` };
+}
+
+/** A text of UTF-16 has at most three bytes of UTF-8 a unit: most needn't be counted. */
+function exceedsBytes(text: string, limitBytes: number): boolean {
+  return text.length * 3 > limitBytes && Buffer.byteLength(text, "utf8") > limitBytes;
 }

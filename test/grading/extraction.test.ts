@@ -4,6 +4,7 @@ import {
   type Completion,
   type ExtractionOptions,
   extractProgram,
+  MAX_COMPLETION_BYTES,
   MAX_PROGRAM_BYTES,
   type NoProgramReason,
 } from "../../functions/grading/extraction.ts";
@@ -164,6 +165,28 @@ describe("the source of a program", () => {
   ])("is measured in UTF-8 without its final newline: %s", (_why, content, result) => {
     const extraction = extractProgram(block("py", content), FIRST);
     expect(extraction.kind === "program" ? "program" : extraction.reason).toBe(result);
+  });
+});
+
+describe("a completion", () => {
+  const limit = MAX_COMPLETION_BYTES;
+  const code = block("py", "a");
+  /** A program, and text behind it up to so many bytes. */
+  const padded = (bytes: number) => code + "x".repeat(bytes - code.length);
+  const message = (content: string | { type: string; text: string }[]) => ({ role: "assistant", content });
+  const part = (text: string) => ({ type: "text", text });
+
+  it.each<readonly [why: string, completion: Completion, result: string]>([
+    ["text up to the limit", padded(limit), "a\n"],
+    ["text over it", padded(limit + 1), "[too_large]"],
+    ["text over it in bytes only", `${padded(limit - 1)}é`, "[too_large]"],
+    ["a megabyte of backticks", "`".repeat(1_000_000), "[too_large]"],
+    ["reasoning without end", `<think>${"x".repeat(limit)}`, "[too_large]"],
+    ["a last message over it", [message(code), message(padded(limit + 1))], "[too_large]"],
+    ["parts over it together", [message([part(padded(limit)), part("x")])], "[too_large]"],
+    ["an earlier message over it", [message(padded(limit + 1)), message(code)], "a\n"],
+  ])("is not read when it is too long: %s", (_why, completion, result) => {
+    expect(extract(completion)).toBe(result);
   });
 });
 
