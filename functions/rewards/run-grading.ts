@@ -247,8 +247,9 @@ function runFinished({ run }: BatchJob): Fault {
 type Counts = ReturnType<ReturnType<typeof countResults>["read"]> & { readonly retries: number };
 
 /**
- * Adds the batch to its run; worker time since the run's batch before, or null when the table did not take it. A
- * graded batch is graded: that its run's totals lack it is the smaller harm. Throws when the run was finished.
+ * Adds the batch to its run; worker time since the run's batch before, or null when the table did not take it, for
+ * whatever reason. A graded batch is graded: that its run's totals lack it is the smaller harm. Throws when the run was
+ * finished.
  */
 async function note(
   deps: RunGraderDeps,
@@ -262,7 +263,6 @@ async function note(
     if (noted.kind === "noted") return noted.sincePreviousMs;
     if (noted.kind === "run_not_found") return null; // its record's time was over in the middle of the batch
   } catch (fault) {
-    if (!(fault instanceof Fault)) throw fault;
     deps.report(fault);
     return null;
   }

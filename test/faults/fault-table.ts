@@ -85,6 +85,7 @@ export interface SlotSeen {
   readonly sandboxId: string | undefined;
   readonly access: string | undefined;
   readonly generation: number;
+  readonly lastUsedAtMs: number;
 }
 
 const tableOf = ({ dynamoDb }: ProxiedStack) =>
@@ -104,16 +105,17 @@ export async function readSlots(behind: ProxiedStack): Promise<SlotSeen[]> {
     state: item.st?.S ?? "",
     fence: Number(item.f?.N),
     generation: Number(item.gen?.N),
+    lastUsedAtMs: Number(item.us?.N ?? 0),
     sandboxId: item.sb?.S,
     access: item.acc?.S,
   }));
 }
 
-/** Takes the free workers away as if they had never been. */
-export async function removeWorkers(behind: ProxiedStack): Promise<void> {
+/** Takes the free workers away, but for the one to keep, as if they had never been. */
+export async function removeWorkers(behind: ProxiedStack, keep?: string): Promise<void> {
   const table = tableOf(behind);
   for (const { sk, state, sandboxId } of await readSlots(behind)) {
-    if (state !== "ready" || sandboxId === undefined) continue;
+    if (state !== "ready" || sandboxId === undefined || sandboxId === keep) continue;
     await Sandbox.kill(sandboxId, behind.direct);
     const key = { pk: { S: "pool" }, sk: { S: sk } };
     await table.send(new DeleteItemCommand({ TableName: behind.stack.tableName, Key: key }));
