@@ -6,16 +6,22 @@
  * nonsense (ValidationException) is a bug and stays what it is.
  */
 import { Fault } from "../rewards/faults.ts";
+import { readRetryAfterMs } from "./retry-after.ts";
+
+const badCredentials = "the AWS credentials are not valid. Set valid ones";
+const noCredentials = "no AWS credentials were found. Set them, or give the function a role";
 
 const misconfigured: Readonly<Record<string, string>> = {
-  ResourceNotFoundException: "the table does not exist",
-  AccessDeniedException: "access to the table is denied",
-  UnrecognizedClientException: "the AWS credentials are not valid",
-  InvalidSignatureException: "the AWS credentials are not valid",
-  IncompleteSignatureException: "the AWS credentials are not valid",
-  MissingAuthenticationTokenException: "the AWS credentials are missing",
-  InvalidClientTokenId: "the AWS credentials are not valid",
-  CredentialsProviderError: "no AWS credentials were found",
+  ResourceNotFoundException:
+    "the table does not exist. Create it, or set CODE_REWARDS_TABLE (and the region) right",
+  AccessDeniedException: "access to the table is denied. Allow GetItem, Query and UpdateItem on it",
+  UnrecognizedClientException: badCredentials,
+  InvalidSignatureException: badCredentials,
+  IncompleteSignatureException: badCredentials,
+  MissingAuthenticationTokenException: noCredentials,
+  MissingAuthenticationToken: noCredentials,
+  InvalidClientTokenId: badCredentials,
+  CredentialsProviderError: noCredentials,
 };
 
 const bugs: readonly string[] = ["ValidationException", "SerializationException", "TypeError"];
@@ -24,12 +30,14 @@ const bugs: readonly string[] = ["ValidationException", "SerializationException"
 export function faultOf(error: unknown, tableName: string): Error {
   if (error instanceof Fault) return error;
   if (!(error instanceof Error)) return new Fault("store_unavailable", "DynamoDB failed", { cause: error });
-  if (bugs.includes(error.name)) return error;
-  const why = misconfigured[error.name] ?? (isMissingRegion(error) ? "no AWS region is set" : undefined);
+  const why = misconfigured[error.name] ?? explainMessage(error);
   if (why !== undefined) {
     return new Fault("misconfigured", `DynamoDB table "${tableName}": ${why}`, { cause: error });
   }
-  return new Fault("store_unavailable", `DynamoDB did not answer: ${errorWord(error)}`, { cause: error });
+  if (bugs.includes(error.name)) return error;
+  const isSilence = "code" in error || error.name === "TimeoutError";
+  const detail = `DynamoDB ${isSilence ? "did not answer" : "refused the request"}: ${errorWord(error)}`;
+  return new Fault("store_unavailable", detail, { retryAfterMs: retryAfterOf(error), cause: error });
 }
 
 /** Network errors are all named "Error"; their code tells them apart. */
@@ -37,6 +45,15 @@ function errorWord(error: Error): string {
   return "code" in error && typeof error.code === "string" ? error.code : error.name;
 }
 
-function isMissingRegion(error: Error): boolean {
-  return error.message === "Region is missing";
+/** Faults of the configuration that only their texts tell from others. */
+function explainMessage({ name, message }: Error): string | undefined {
+  if (message === "Region is missing") return "no AWS region is set. Set AWS_REGION";
+  const isOfKeys = name === "ValidationException" && /\bkey element\b|\bkey schema\b/i.test(message);
+  return isOfKeys ? "it has other keys than pk and sk, both strings. Name the right table" : undefined;
+}
+
+/** The client has waited for as long as it was told to; what is left is for us. */
+function retryAfterOf(error: Error): number | null {
+  const { $response: answer } = error as { $response?: { headers?: Readonly<Record<string, string>> } };
+  return readRetryAfterMs(answer?.headers?.["retry-after"], Date.now());
 }

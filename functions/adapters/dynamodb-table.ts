@@ -134,6 +134,7 @@ function encodeValues(values: Readonly<Record<string, Scalar>>): Record<string, 
 function encode(value: Scalar): AttributeValue {
   if (typeof value === "string") return { S: value };
   if (typeof value === "boolean") return { BOOL: value };
+  if (typeof value === "object") return { B: value };
   if (!Number.isFinite(value)) throw new RangeError(`the table can't hold ${value}`);
   return { N: String(value) };
 }
@@ -145,6 +146,7 @@ function decodeRow(item: Record<string, AttributeValue>): StoredRow {
     if (value.S !== undefined) columns.push([name, value.S]);
     else if (value.N !== undefined) columns.push([name, Number(value.N)]);
     else if (value.BOOL !== undefined) columns.push([name, value.BOOL]);
+    else if (value.B !== undefined) columns.push([name, value.B]);
   }
   return Object.fromEntries(columns);
 }

@@ -6,6 +6,7 @@ import type { ConnectionOpts } from "e2b";
 import { Fault } from "../rewards/faults.ts";
 import { type E2bFailure, failureFault, readFailure } from "./e2b-failure.ts";
 import type { ResolvedE2bOptions } from "./e2b-options.ts";
+import { listenForRetryAfter, retryAfterSince } from "./e2b-retry-after.ts";
 
 export type E2bSdk = Pick<typeof import("e2b"), "Sandbox">;
 
@@ -15,17 +16,31 @@ export type E2bSdk = Pick<typeof import("e2b"), "Sandbox">;
  */
 export type E2bConnection = Pick<
   ConnectionOpts,
-  "apiKey" | "domain" | "apiUrl" | "sandboxUrl" | "debug" | "requestTimeoutMs" | "retries"
+  "apiKey" | "domain" | "apiUrl" | "sandboxUrl" | "debug" | "requestTimeoutMs" | "retries" | "signal"
 >;
+
+export interface CallOptions {
+  /** Gives up the call. */
+  readonly signal?: AbortSignal;
+  /** Default: the options' `requestTimeoutMs`. */
+  readonly timeoutMs?: number;
+}
+
+/** For what E2B does at once, and what a batch waits for that is over. */
+const shortCallMs = 10_000;
 
 export type E2bAnswer<Value> =
   | { readonly kind: "answered"; readonly value: Value }
   | { readonly kind: "failed"; readonly failure: E2bFailure };
 
+type AskE2b<Value> = (sdk: E2bSdk, connection: E2bConnection) => Promise<Value>;
+
 export interface E2bClient {
   readonly options: ResolvedE2bOptions;
   /** Makes one call of the control plane. Never throws: what failed is data. */
-  call<Value>(ask: (sdk: E2bSdk, connection: E2bConnection) => Promise<Value>): Promise<E2bAnswer<Value>>;
+  call<Value>(ask: AskE2b<Value>, options?: CallOptions): Promise<E2bAnswer<Value>>;
+  /** The same for a call that should take no time: half of a minute is too long for it. */
+  callBriefly<Value>(ask: AskE2b<Value>, signal?: AbortSignal): Promise<E2bAnswer<Value>>;
 }
 
 export function createE2bClient(options: ResolvedE2bOptions): E2bClient {
@@ -39,21 +54,64 @@ export function createE2bClient(options: ResolvedE2bOptions): E2bClient {
     // Whoever calls has a pace of its own, and a deadline: a wait in here would be one that nobody knows of.
     retries: 0,
   };
+  const call: E2bClient["call"] = async (ask, { signal, timeoutMs = options.requestTimeoutMs } = {}) => {
+    const sdk = await loadSdk();
+    if (sdk === null) return { kind: "failed", failure: { kind: "no_client" } };
+    const startedAtMs = performance.now();
+    const limit = limitTime(timeoutMs, signal);
+    try {
+      return { kind: "answered", value: await ask(sdk, { ...connection, signal: limit.signal }) };
+    } catch (error) {
+      const failure = limit.isLate() ? noAnswerWithin(timeoutMs) : readFailure(error, [options.apiKey]);
+      return { kind: "failed", failure: withRetryAfter(failure, options.apiUrl, startedAtMs) };
+    } finally {
+      limit.end();
+    }
+  };
+  const briefMs = Math.min(shortCallMs, options.requestTimeoutMs);
   return {
     options,
-    async call(ask) {
-      const sdk = await loadSdk();
-      if (sdk === null) return { kind: "failed", failure: { kind: "no_client" } };
-      try {
-        return { kind: "answered", value: await ask(sdk, connection) };
-      } catch (error) {
-        return { kind: "failed", failure: readFailure(error, [options.apiKey]) };
-      }
+    call,
+    callBriefly: (ask, signal) =>
+      call(ask, { timeoutMs: briefMs, ...(signal === undefined ? {} : { signal }) }),
+  };
+}
+
+/**
+ * The client's own limit doesn't hold on Node 20 once it is given a signal: `AbortSignal.any` over
+ * `AbortSignal.timeout` is garbage-collected there before it fires. So the limit is in the signal.
+ */
+function limitTime(timeoutMs: number, caller: AbortSignal | undefined) {
+  const controller = new AbortController();
+  let isLate = false;
+  const giveUp = () => controller.abort();
+  const timer = setTimeout(() => {
+    isLate = true;
+    giveUp();
+  }, timeoutMs);
+  if (caller?.aborted) giveUp();
+  caller?.addEventListener("abort", giveUp, { once: true });
+  return {
+    signal: controller.signal,
+    isLate: () => isLate,
+    end() {
+      clearTimeout(timer);
+      caller?.removeEventListener("abort", giveUp);
     },
   };
 }
 
+function noAnswerWithin(timeoutMs: number): E2bFailure {
+  return { kind: "unanswered", word: `within ${timeoutMs / 1_000} s` };
+}
+
+function withRetryAfter(failure: E2bFailure, apiUrl: string, sinceMs: number): E2bFailure {
+  if (failure.kind !== "throttled" && failure.kind !== "busy") return failure;
+  return { ...failure, retryAfterMs: retryAfterSince(apiUrl, sinceMs) };
+}
+
 async function loadSdk(): Promise<E2bSdk | null> {
+  listenForRetryAfter();
   try {
     return await import("e2b");
   } catch {
@@ -73,8 +131,9 @@ export async function findSandbox(
   sandboxId: string,
   signal?: AbortSignal,
 ): Promise<Whereabouts> {
-  const answer = await client.call((sdk, connection) =>
-    sdk.Sandbox.getInfo(sandboxId, { ...connection, ...(signal === undefined ? {} : { signal }) }),
+  const answer = await client.callBriefly(
+    (sdk, connection) => sdk.Sandbox.getInfo(sandboxId, connection),
+    signal,
   );
   if (answer.kind === "failed") {
     if (answer.failure.kind === "not_found") return { kind: "gone" };

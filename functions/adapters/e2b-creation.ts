@@ -1,8 +1,8 @@
 /**
  * Creating a sandbox, and what is known when that fails.
  *
- * A refusal must be sure, for its slot is used again at once. 503 means by E2B's own word that nothing was changed,
- * but a proxy on the way says 503 too: the listing decides. After anything else that isn't a refusal the sandbox may
+ * A refusal must be sure, for its slot is used again at once. 503 means by E2B's own word that nothing was changed, and
+ * 500 that its work on the request has ended, but a proxy on the way says so too: the listing decides. After anything else that isn't a refusal the sandbox may
  * exist, or land later; the sweep finds it by its metadata.
  */
 import type { Sandbox } from "e2b";
@@ -25,16 +25,17 @@ export async function createSandbox(
   signal: AbortSignal,
 ): Promise<E2bCreation> {
   if (signal.aborted) return refused(new Fault("sandbox_unavailable", "The creation was given up unasked."));
-  const answer = await client.call((sdk, connection) =>
-    sdk.Sandbox.create(client.options.template, {
-      ...connection,
-      timeoutMs: ttlMs,
-      metadata: writeMetadata(meta),
-      allowInternetAccess: false,
-      network: { allowPublicTraffic: false },
-      lifecycle: { onTimeout: "kill" },
-      signal,
-    }),
+  const answer = await client.call(
+    (sdk, connection) =>
+      sdk.Sandbox.create(client.options.template, {
+        ...connection,
+        timeoutMs: ttlMs,
+        metadata: writeMetadata(meta),
+        allowInternetAccess: false,
+        network: { allowPublicTraffic: false },
+        lifecycle: { onTimeout: "kill" },
+      }),
+    { signal },
   );
   if (answer.kind === "answered") return { kind: "created", sandbox: answer.value };
   return explainFailure(client, meta, answer.failure, signal);
@@ -56,6 +57,7 @@ async function explainFailure(
     case "unsent":
       return refused(fault);
     case "busy":
+    case "broken":
       return (await isAbsent(client, meta, signal)) ? refused(fault) : { kind: "ambiguous", fault };
     case "conflict":
     case "not_found":
@@ -72,12 +74,14 @@ function refused(fault: Fault): CreationRefused {
 
 /** Whether a listing answered and has no sandbox of this very creation. */
 async function isAbsent(client: E2bClient, meta: SandboxMeta, signal: AbortSignal): Promise<boolean> {
-  const answer = await client.call((sdk, connection) =>
-    sdk.Sandbox.list({
-      ...connection,
-      query: { metadata: writeMetadata(meta), state: ["running", "paused"] },
-      limit: 1,
-    }).nextItems({ signal }),
+  const answer = await client.callBriefly(
+    (sdk, connection) =>
+      sdk.Sandbox.list({
+        ...connection,
+        query: { metadata: writeMetadata(meta), state: ["running", "paused"] },
+        limit: 1,
+      }).nextItems(),
+    signal,
   );
   return answer.kind === "answered" && answer.value.length === 0;
 }

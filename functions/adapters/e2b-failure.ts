@@ -11,8 +11,9 @@
  *     404 with E2B's own body                                              not_found
  *     429                                                                  throttled
  *     503                                                                  busy
+ *     500                                                                  broken
  *     nothing, for no connection could be made                             unsent
- *     5xx, 3xx, 408, 425, timeout, cut connection, unreadable answer       unanswered
+ *     another 5xx, 3xx, 408, 425, timeout, cut connection, unreadable answer unanswered
  *
  * Errors of the client never get out, not even as a cause: they carry texts that others wrote.
  */
@@ -26,8 +27,9 @@ export type E2bFailure =
   | { readonly kind: "rejected"; readonly status: number | null; readonly said: string }
   | { readonly kind: "conflict" }
   | { readonly kind: "not_found" }
-  | { readonly kind: "throttled" }
-  | { readonly kind: "busy" }
+  | { readonly kind: "throttled"; readonly retryAfterMs: number | null }
+  | { readonly kind: "busy"; readonly retryAfterMs: number | null }
+  | { readonly kind: "broken" }
   | { readonly kind: "unsent"; readonly word: string }
   | { readonly kind: "unanswered"; readonly word: string };
 
@@ -46,8 +48,8 @@ const undecidedStatuses: readonly number[] = [408, 425];
 export function readFailure(error: unknown, secrets: readonly string[]): E2bFailure {
   const { name, message, statusCode, cause } = describeError(error);
   if (name === "AuthenticationError") return { kind: "unauthorized" };
-  if (name === "RateLimitError") return { kind: "throttled" };
-  if (name === "ServiceBusyError") return { kind: "busy" };
+  if (name === "RateLimitError") return { kind: "throttled", retryAfterMs: null };
+  if (name === "ServiceBusyError") return { kind: "busy", retryAfterMs: null };
   if (name === "SandboxNotFoundError") return { kind: "not_found" };
   if (refusedUnasked.includes(name))
     return { kind: "rejected", status: null, said: redact(message, secrets) };
@@ -59,6 +61,7 @@ export function readFailure(error: unknown, secrets: readonly string[]): E2bFail
 
 function readStatus(status: number, message: string, secrets: readonly string[]): E2bFailure {
   if (status === 409) return { kind: "conflict" };
+  if (status === 500) return { kind: "broken" };
   if (status >= 400 && status < 500 && !undecidedStatuses.includes(status)) {
     return { kind: "rejected", status, said: redact(message.replace(/^\d+: /, ""), secrets) };
   }
@@ -104,9 +107,11 @@ export function failureFault(failure: E2bFailure, what: string): Fault {
     case "not_found":
       return new Fault("sandbox_unavailable", `E2B could not ${what}: there is no such sandbox`);
     case "throttled":
-      return new Fault("sandbox_unavailable", `E2B throttled the request to ${what} (429)`);
+      return unavailable(`E2B throttled the request to ${what} (429)`, failure);
     case "busy":
-      return new Fault("sandbox_unavailable", `E2B was too busy to ${what} (503)`);
+      return unavailable(`E2B was too busy to ${what} (503)`, failure);
+    case "broken":
+      return new Fault("sandbox_unavailable", `E2B failed to ${what} (500)`);
     case "unsent":
       return new Fault("sandbox_unavailable", `E2B could not be reached to ${what} (${failure.word})`);
     case "unanswered":
@@ -114,6 +119,10 @@ export function failureFault(failure: E2bFailure, what: string): Fault {
     default:
       return failure satisfies never;
   }
+}
+
+function unavailable(detail: string, { retryAfterMs }: { readonly retryAfterMs: number | null }): Fault {
+  return new Fault("sandbox_unavailable", detail, { retryAfterMs });
 }
 
 function rejection({ status, said }: { readonly status: number | null; readonly said: string }): string {

@@ -38,13 +38,15 @@ async function create(
 }
 
 async function kill(client: E2bClient, sandboxId: string): Promise<SandboxChange> {
-  const answer = await client.call((sdk, connection) => sdk.Sandbox.kill(sandboxId, connection));
+  const answer = await client.callBriefly((sdk, connection) => sdk.Sandbox.kill(sandboxId, connection));
   if (answer.kind === "failed") return changeFailed(answer.failure, "kill a sandbox");
   return { kind: answer.value ? "done" : "gone" };
 }
 
 async function renew(client: E2bClient, sandboxId: string, ttlMs: number): Promise<SandboxChange> {
-  const answer = await client.call((sdk, connection) => sdk.Sandbox.setTimeout(sandboxId, ttlMs, connection));
+  const answer = await client.callBriefly((sdk, connection) =>
+    sdk.Sandbox.setTimeout(sandboxId, ttlMs, connection),
+  );
   if (answer.kind === "answered") return { kind: "done" };
   if (answer.failure.kind !== "not_found") return changeFailed(answer.failure, "renew a sandbox");
   // A paused sandbox is not found here either, and it is still there.

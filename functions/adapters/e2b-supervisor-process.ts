@@ -19,7 +19,8 @@ import { supervisorPort } from "./worker-access.ts";
 const folder = "/opt/code-rewards";
 const alreadyStartedExitCode = 75;
 const mostTries = 3;
-const firstPauseMs = 200;
+/** Spread over all of it, and doubled each time. */
+const firstPauseMs = 800;
 
 /** How a supervisor's process ended, as far as it was seen. */
 export interface SupervisorEnd {
@@ -39,6 +40,7 @@ export interface Startup {
   readonly client: E2bClient;
   readonly sandbox: Sandbox;
   readonly clock: Clock;
+  readonly random: () => number;
   readonly signal: AbortSignal;
 }
 
@@ -116,7 +118,7 @@ function lastLine(text: string): string {
 }
 
 async function tryUntilConfirmed<Value>(
-  { client, sandbox, clock, signal }: Startup,
+  { client, sandbox, clock, random, signal }: Startup,
   what: string,
   act: (signal: AbortSignal) => Promise<Value>,
 ): Promise<Value> {
@@ -131,7 +133,7 @@ async function tryUntilConfirmed<Value>(
     if (place.kind === "gone") throw failed(what, "the sandbox is gone");
     if (place.kind === "unknown" && !place.fault.retryable) throw place.fault;
     if (tries >= mostTries) throw failed(what, `the sandbox did not do it in ${tries} tries`);
-    await clock.sleep(firstPauseMs * 2 ** (tries - 1), signal);
+    await clock.sleep(random() * firstPauseMs * 2 ** (tries - 1), signal);
   }
 }
 

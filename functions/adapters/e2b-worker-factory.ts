@@ -17,7 +17,7 @@ import { Fault } from "../rewards/faults.ts";
 import type { Clock } from "../rewards/ports.ts";
 import { createE2bClient, type E2bClient, findSandbox } from "./e2b-client.ts";
 import { createSandbox } from "./e2b-creation.ts";
-import { type E2bOptions, type ResolvedE2bOptions, resolveE2bOptions } from "./e2b-options.ts";
+import { type E2bOptions, resolveE2bOptions } from "./e2b-options.ts";
 import {
   placeSupervisor,
   type Startup,
@@ -28,6 +28,7 @@ import {
 import { cancel, executeChunk } from "./supervisor-client.ts";
 import type { SupervisorFiles } from "./supervisor-files.ts";
 import { addressOf, connectionTo } from "./worker-access.ts";
+import { decideByControlPlane } from "./worker-reach.ts";
 import { awaitReadiness, type Readiness } from "./worker-readiness.ts";
 import { deriveWorkerSecret } from "./worker-secret.ts";
 
@@ -40,6 +41,8 @@ export interface WorkerFactoryOptions {
   /** How long a supervisor has to prove its isolation. Default: 30,000. */
   readonly readyTimeoutMs?: number;
   readonly clock: Clock;
+  /** Numbers in [0, 1), by which retries are spread. Default: `Math.random`. */
+  readonly random?: () => number;
 }
 
 const defaultMemoryMib = 512;
@@ -50,7 +53,7 @@ export function createE2bWorkerFactory(options: WorkerFactoryOptions): WorkerFac
   const client = createE2bClient(e2b);
   return {
     create: (order, signal) => createWorker(client, options, order, signal),
-    attach: (worker) => attachWorker(e2b, options.clock, worker),
+    attach: (worker) => attachWorker(client, options, worker),
     async stop(worker, fencingToken, signal) {
       await cancel({ ...connectionTo(e2b, worker), fencingToken }, signal);
     },
@@ -68,20 +71,21 @@ async function createWorker(
   const { sandbox } = made;
   const address = addressOf(sandbox, order, client.options);
   try {
-    await bringUp({ client, sandbox, clock: options.clock, signal }, options, { ...order, ...address });
-    return { kind: "created", ...address };
+    const startup = { client, sandbox, clock: options.clock, random: options.random ?? Math.random, signal };
+    const instance = await bringUp(startup, options, { ...order, ...address });
+    return { kind: "created", ...addressOf(sandbox, order, client.options, instance) };
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
     return { kind: "unproved", sandboxId: sandbox.sandboxId, fault: error };
   }
 }
 
-/** Throws a `Fault` unless the sandbox has a ready supervisor of our version in the end. */
+/** The instance of a ready supervisor of our version; throws a `Fault` when the sandbox has none in the end. */
 async function bringUp(
   startup: Startup,
   options: WorkerFactoryOptions,
   worker: SandboxMeta & WorkerAddress,
-): Promise<void> {
+): Promise<string | null> {
   const e2b = startup.client.options;
   const secret = deriveWorkerSecret(e2b.apiKey, worker.poolId, worker);
   const [memoryMib] = await Promise.all([
@@ -95,8 +99,7 @@ async function bringUp(
     const found = await firstOf(process, readyTimeoutMs, startup, (giveUp) =>
       awaitReadiness(connection, options.clock, giveUp),
     );
-    const problem = problemOf(found, options.supervisor.version, readyTimeoutMs);
-    if (problem !== null) throw problem;
+    return instanceOf(found, options.supervisor.version, readyTimeoutMs);
   } finally {
     await process.leave();
   }
@@ -125,25 +128,25 @@ async function firstOf(
   }
 }
 
-function problemOf(found: Readiness | SupervisorEnd, version: string, timeoutMs: number): Fault | null {
-  if ("exitCode" in found) return explainEnd(found);
+function instanceOf(found: Readiness | SupervisorEnd, version: string, timeoutMs: number): string | null {
+  if ("exitCode" in found) throw explainEnd(found);
   switch (found.kind) {
     case "ready":
-      if (found.version === version) return null;
-      return new Fault("misconfigured", "Another supervisor than ours answers in a new sandbox.");
+      if (found.version === version) return found.instance;
+      throw new Fault("misconfigured", "Another supervisor than ours answers in a new sandbox.");
     case "refused": {
       const reasons = found.failed.map(
         ({ property, detail, remedy }) => `${property}: ${detail}. To do: ${remedy}`,
       );
-      return new Fault("isolation_failed", `A sandbox can't isolate programs. ${reasons.join("; ")}`);
+      throw new Fault("isolation_failed", `A sandbox can't isolate programs. ${reasons.join("; ")}`);
     }
     case "given_up": {
       const when = `within ${timeoutMs} ms, or before the creation was given up`;
       if (found.last === "starting") {
-        return new Fault("isolation_failed", `A sandbox did not prove its isolation ${when}.`);
+        throw new Fault("isolation_failed", `A sandbox did not prove its isolation ${when}.`);
       }
       const why = found.fault === null ? "" : ` Last: ${found.fault.message}`;
-      return new Fault("sandbox_unavailable", `A sandbox's port could not be reached ${when}.${why}`);
+      throw new Fault("sandbox_unavailable", `A sandbox's port could not be reached ${when}.${why}`);
     }
     default:
       return found satisfies never;
@@ -160,10 +163,16 @@ function explainEnd({ exitCode, said }: SupervisorEnd): Fault {
   );
 }
 
-function attachWorker(e2b: ResolvedE2bOptions, clock: Clock, worker: WorkerAddress): WorkerExecutor {
+function attachWorker(
+  client: E2bClient,
+  { clock, random = Math.random }: WorkerFactoryOptions,
+  worker: WorkerAddress,
+): WorkerExecutor {
   return {
     async *execute(chunk, fencingToken, signal) {
-      yield* executeChunk({ ...connectionTo(e2b, worker), fencingToken }, chunk, signal, clock);
+      const connection = { ...connectionTo(client.options, worker), fencingToken };
+      const decide = decideByControlPlane({ client, sandboxId: worker.sandboxId, clock, random, signal });
+      yield* executeChunk(connection, chunk, signal, clock, decide);
     },
   };
 }

@@ -5,11 +5,14 @@
  * - A connection that breaks before the first byte of the answer says nothing about the worker: a machine that was
  *   frozen has lost its sockets. So that request is sent once more, with the same chunk id, over a new connection. A
  *   supervisor that saw the first one refuses the second (`chunk_seen`), and then the worker is lost.
- * - Once the answer has begun, a cut is a lost worker; so is silence, since beats come every 5 s.
+ * - So does an answer that no supervisor gives: it is somebody's in between. Whoever calls decides what follows.
+ * - Once the answer has begun, a cut is a lost worker; so is silence, since beats come every 5 s. Time in which this
+ *   process itself was stopped is not the worker's silence.
  * - An answer that ends in peace but without a summary, or with a line that isn't an event, is a broken protocol.
  */
 import { Fault } from "../rewards/faults.ts";
 import type { Chunk, Clock, WorkerEvent } from "../rewards/ports.ts";
+import { readRetryAfterMs } from "./retry-after.ts";
 import { brokenFrame, createLineSplitter, readFrame } from "./supervisor-frames.ts";
 import {
   type Answer,
@@ -18,11 +21,9 @@ import {
   readWholeAnswer,
   sendRequest,
 } from "./supervisor-http.ts";
+import { type SilenceWatch, watchSilence } from "./supervisor-silence.ts";
 
 export type { Connection } from "./supervisor-http.ts";
-
-/** A worker that says nothing for so long while it works is lost. */
-export const silenceLimitMs = 15_000;
 
 /** A worker, and the token of the lease that is held on it. */
 export interface FencedConnection extends Connection {
@@ -33,6 +34,8 @@ export type SupervisorHealth =
   | {
       readonly kind: "ready";
       readonly version: string;
+      /** Another one after each start; null where a supervisor of another version has none. */
+      readonly instance: string | null;
       readonly slots: number;
       readonly fencingToken: number;
     }
@@ -47,26 +50,49 @@ export type SupervisorHealth =
       }[];
     };
 
+/** A request that no supervisor answered. */
+export interface Unreached {
+  readonly why: string;
+  /** Whether somebody said that there is too much to do: 429 or 503. */
+  readonly isRefusal: boolean;
+  /** When to ask again, as far as was said. */
+  readonly retryAfterMs: number | null;
+}
+
+/** Called after each such try; null sends the request again, after the pause that it took. */
+export type DecideReach = (trouble: Unreached, tries: number) => Promise<Fault | null>;
+
+const giveUpAtOnce: DecideReach = async ({ why }) => lost(why);
+
 /**
  * Runs a chunk on a worker and yields its events up to the summary.
  *
  * Throws a `Fault`: `worker_lost`, `supervisor_protocol`, or `cancelled` when `signal` was aborted, which closes the
- * connection and thereby stops the chunk's programs.
+ * connection and thereby stops the chunk's programs. `decide` may add others.
  */
 export async function* executeChunk(
   connection: FencedConnection,
   chunk: Chunk,
   signal: AbortSignal,
   clock: Clock,
+  decide: DecideReach = giveUpAtOnce,
 ): AsyncGenerator<WorkerEvent, void, undefined> {
+  const deadlineAtMs = clock.nowMs() + chunk.deadlineMs;
   const watch = watchSilence(clock, signal);
   try {
-    const answer = await post(connection, "/v1/execute", describeChunk(connection, chunk), watch.signal);
-    watch.heard();
-    if (answer.status !== 200) throw await explainRefusal(answer);
-    yield* readEvents(answer, watch);
+    for (let tries = 1; ; tries += 1) {
+      const leftMs = tries === 1 ? chunk.deadlineMs : deadlineAtMs - clock.nowMs();
+      const body = describeChunk(connection, chunk, leftMs);
+      const answer = await postChunk(connection, body, watch.signal);
+      watch.heard();
+      if ("body" in answer) return yield* readEvents(answer, watch);
+      watch.pause();
+      const fault = await decide(answer, tries);
+      if (fault !== null) throw fault;
+      watch.heard();
+    }
   } catch (error) {
-    throw watch.explain(error);
+    throw watch.explain(error, explainError);
   } finally {
     watch.end();
   }
@@ -81,13 +107,14 @@ export async function readHealth(connection: Connection, signal: AbortSignal): P
     if (typeof version !== "string" || !isCount(slots) || !isCount(fencingToken)) {
       throw brokenFrame("its health has no version, slots or fencing token");
     }
-    return { kind: "ready", version, slots, fencingToken };
+    const instance = typeof body.instance === "string" && body.instance !== "" ? body.instance : null;
+    return { kind: "ready", version, instance, slots, fencingToken };
   }
   if (answer.status === 503 && body.state === "starting") return { kind: "starting" };
   if (answer.status === 503 && body.state === "refused") {
     return { kind: "refused", failed: readFailedProperties(body.failed) };
   }
-  throw describeRefusal(answer.status, body);
+  throw orLost(describeRefusal(answer, body));
 }
 
 /**
@@ -100,16 +127,16 @@ export async function cancel(connection: FencedConnection, signal: AbortSignal):
     sendRequest(connection, { method: "POST", path: "/v1/cancel", body, signal }),
   );
   const reply = await wrapErrors(readJson(answer));
-  if (answer.status !== 200) throw describeRefusal(answer.status, reply);
+  if (answer.status !== 200) throw orLost(describeRefusal(answer, reply));
   if (!isCount(reply.stopped)) throw brokenFrame("it does not say how many programs it stopped");
   return reply.stopped;
 }
 
-function describeChunk(connection: FencedConnection, chunk: Chunk): string {
+function describeChunk(connection: FencedConnection, chunk: Chunk, leftMs: number): string {
   return JSON.stringify({
     fencing_token: connection.fencingToken,
     chunk_id: chunk.chunkId,
-    deadline_ms: Math.max(1, Math.floor(chunk.deadlineMs)),
+    deadline_ms: Math.max(1, Math.floor(leftMs)),
     programs: chunk.programs.map(({ id, source, inputs, limits }) => ({
       id,
       source,
@@ -117,6 +144,25 @@ function describeChunk(connection: FencedConnection, chunk: Chunk): string {
       limits: { time_ms: limits.timeMs, memory_mib: limits.memoryMib, output_bytes: limits.outputBytes },
     })),
   });
+}
+
+/** The answer's beginning when a supervisor took the chunk; throws the fault of its refusal. */
+async function postChunk(
+  connection: Connection,
+  body: string,
+  signal: AbortSignal,
+): Promise<Answer | Unreached> {
+  let answer: Answer;
+  try {
+    answer = await post(connection, "/v1/execute", body, signal);
+  } catch (error) {
+    if (signal.aborted || !isNetworkError(error)) throw error;
+    return { why: describeNetworkError(error), isRefusal: false, retryAfterMs: null };
+  }
+  if (answer.status === 200) return answer;
+  const refusal = describeRefusal(answer, await readJson(answer));
+  if (refusal instanceof Fault) throw refusal;
+  return refusal;
 }
 
 async function post(
@@ -154,55 +200,6 @@ async function* readEvents(
   if (!over) throw brokenFrame("its answer ended without a summary");
 }
 
-interface SilenceWatch {
-  /** Aborted when the caller gives up, or the worker has been silent for too long. */
-  readonly signal: AbortSignal;
-  heard(): void;
-  /** The caller is busy with what it was given: that isn't the worker's silence. */
-  pause(): void;
-  end(): void;
-  /** The fault behind an error. */
-  explain(error: unknown): unknown;
-}
-
-function watchSilence(clock: Clock, callerSignal: AbortSignal): SilenceWatch {
-  const cut = new AbortController();
-  const over = new AbortController();
-  const giveUp = () => cut.abort();
-  if (callerSignal.aborted) giveUp();
-  callerSignal.addEventListener("abort", giveUp, { once: true });
-  let heardAtMs: number | null = clock.nowMs();
-  let silent = false;
-  const loop = async () => {
-    while (!over.signal.aborted) {
-      const leftMs = heardAtMs === null ? silenceLimitMs : heardAtMs + silenceLimitMs - clock.nowMs();
-      silent = leftMs <= 0;
-      if (silent) return cut.abort();
-      await clock.sleep(leftMs, over.signal);
-    }
-  };
-  void loop();
-  return {
-    signal: cut.signal,
-    heard: () => {
-      heardAtMs = clock.nowMs();
-    },
-    pause: () => {
-      heardAtMs = null;
-    },
-    end: () => {
-      over.abort();
-      callerSignal.removeEventListener("abort", giveUp);
-    },
-    explain: (error) => {
-      if (callerSignal.aborted)
-        return new Fault("cancelled", "The caller stopped the chunk.", { cause: error });
-      if (silent) return lost(`it said nothing for ${silenceLimitMs / 1000} s`, error);
-      return explainError(error);
-    },
-  };
-}
-
 async function wrapErrors<Value>(work: Promise<Value>): Promise<Value> {
   try {
     return await work;
@@ -214,28 +211,42 @@ async function wrapErrors<Value>(work: Promise<Value>): Promise<Value> {
 function explainError(error: unknown): unknown {
   if (error instanceof Fault) return error;
   const { code } = error as { code?: unknown };
-  const isNetwork = typeof code === "string" || error instanceof ResetBeforeAnswer;
   if (typeof code === "string" && code.startsWith("HPE_"))
     return brokenFrame(`its answer isn't HTTP (${code})`);
-  if (isNetwork) return lost(`its connection failed (${String(code ?? "reset")})`, error);
-  return error;
+  return isNetworkError(error) ? lost(describeNetworkError(error), error) : error;
+}
+
+function isNetworkError(error: unknown): boolean {
+  const { code } = error as { code?: unknown };
+  return error instanceof ResetBeforeAnswer || (typeof code === "string" && !code.startsWith("HPE_"));
+}
+
+function describeNetworkError(error: unknown): string {
+  return `its connection failed (${String((error as { code?: unknown }).code ?? "reset")})`;
 }
 
 function lost(why: string, cause?: unknown): Fault {
   return new Fault("worker_lost", `The worker was lost: ${why}.`, { cause });
 }
 
-async function explainRefusal(answer: Answer): Promise<Fault> {
-  return describeRefusal(answer.status, await readJson(answer));
+function orLost(refusal: Fault | Unreached): Fault {
+  return refusal instanceof Fault ? refusal : lost(refusal.why);
 }
 
-/** What a status that isn't a success says about the worker. Proxies in between answer 404 and 5xx without a code. */
-function describeRefusal(status: number, body: Readonly<Record<string, unknown>>): Fault {
-  const code = typeof body.code === "string" ? body.code : null;
+/** Statuses that proxies in between answer with; a supervisor's own carry a code in words. */
+const proxyStatuses: readonly number[] = [404, 408, 410, 425, 429];
+
+/** What a status that isn't a success says about the worker. */
+function describeRefusal(answer: Answer, said: Readonly<Record<string, unknown>>): Fault | Unreached {
+  const { status } = answer;
+  const code = typeof said.code === "string" ? said.code : null;
   if (code === "chunk_seen") return lost("it has seen this chunk already and its answer is gone");
   if (code === "not_ready") return lost("it is not ready any more");
-  if (code === null && (status >= 500 || status === 404 || status === 410)) {
-    return lost(`its address answers with status ${status}`);
+  if (code === "restarted") return lost("its supervisor was started again and has forgotten who holds it");
+  if (code === null && (status >= 500 || proxyStatuses.includes(status))) {
+    const why = `its address answers with status ${status}`;
+    const retryAfterMs = readRetryAfterMs(answer.body.headers["retry-after"], Date.now());
+    return { why, isRefusal: status === 429 || status === 503, retryAfterMs };
   }
   return brokenFrame(`it refused a request with status ${status}${code === null ? "" : ` (${code})`}`);
 }

@@ -58,8 +58,9 @@ export function readFrame(line: string): WorkerEvent {
     case "ended":
       return { kind: "case_ended", ...readCase(frame), outcome: readOutcome(frame) };
     case "syntax_error":
+    case "invalid_task":
       return {
-        kind: "syntax_error",
+        kind: frame.type,
         programId: readString(frame, "program"),
         detail: readString(frame, "detail"),
       };

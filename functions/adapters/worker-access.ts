@@ -1,8 +1,8 @@
 /**
  * How a worker is reached: a compact text that its row keeps, and the connection made of it.
  *
- * The text holds what only the creation's answer told (the traffic token, the domain) and the pool's id, from which
- * the worker's own secret follows. The secret itself is in no row: it is derived again by whoever has E2B's key.
+ * The text holds what only the creation told (the traffic token, the domain, the supervisor's instance) and the pool's
+ * id, from which the worker's own secret follows. The secret itself is in no row: it is derived again by whoever has E2B's key.
  */
 import type { SandboxAddress, SandboxMeta, WorkerAddress } from "../pool/ports.ts";
 import { Fault } from "../rewards/faults.ts";
@@ -22,24 +22,27 @@ export interface WorkerAccess {
   readonly trafficToken: string | null;
   /** Null when it is the configured one. */
   readonly domain: string | null;
+  /** Names the supervisor's life; null until it has said so. */
+  readonly instance: string | null;
 }
 
-/** `token pool-id [domain]`; with E2B's tokens (64 hexadecimal digits) and a 36-character id 82 bytes. */
-export function writeAccess({ poolId, trafficToken, domain }: WorkerAccess): string {
-  const parts = [packToken(trafficToken), encodeURIComponent(poolId)];
+/** `token pool-id instance [domain]`; with E2B's tokens (64 hexadecimal digits) and a 36-character id 91 bytes. */
+export function writeAccess({ poolId, trafficToken, domain, instance }: WorkerAccess): string {
+  const parts = [packToken(trafficToken), encodeURIComponent(poolId), packInstance(instance)];
   if (domain !== null) parts.push(encodeURIComponent(domain));
   return parts.join(" ");
 }
 
 /** Throws a `worker_lost` fault on a text of another making. */
 export function readAccess(access: string): WorkerAccess {
-  const [token, poolId, domain, ...others] = access.split(" ");
-  if (token === undefined || !poolId || others.length > 0) throw unreadable();
+  const [token, poolId, instance, domain, ...others] = access.split(" ");
+  if (token === undefined || !poolId || !instance || others.length > 0) throw unreadable();
   try {
     return {
       trafficToken: unpackToken(token),
       poolId: decodeURIComponent(poolId),
       domain: domain === undefined ? null : decodeURIComponent(domain),
+      instance: instance === "-" ? null : decodeURIComponent(instance.slice(1)),
     };
   } catch {
     throw unreadable();
@@ -67,7 +70,12 @@ function unpackToken(packed: string): string | null {
   throw unreadable();
 }
 
-/** A created sandbox's address, as the client's object tells it. */
+/** Told apart from none by its first letter. */
+function packInstance(instance: string | null): string {
+  return instance === null ? "-" : `i${encodeURIComponent(instance)}`;
+}
+
+/** A created sandbox's address, as the client's object tells it, and its supervisor, once that has told its instance. */
 export function addressOf(
   sandbox: {
     readonly sandboxId: string;
@@ -76,9 +84,10 @@ export function addressOf(
   },
   { poolId }: SandboxMeta,
   options: ResolvedE2bOptions,
+  instance: string | null = null,
 ): SandboxAddress {
   const domain = sandbox.sandboxDomain === options.domain ? null : sandbox.sandboxDomain;
-  const access = writeAccess({ poolId, trafficToken: sandbox.trafficAccessToken ?? null, domain });
+  const access = writeAccess({ poolId, trafficToken: sandbox.trafficAccessToken ?? null, domain, instance });
   return { sandboxId: sandbox.sandboxId, access };
 }
 
@@ -91,13 +100,14 @@ export function connectionTo(
   worker: Pick<WorkerAddress, "sandboxId" | "generation" | "access">,
 ): Connection {
   const { sandboxId } = worker;
-  const { poolId, trafficToken, domain } = readAccess(worker.access);
+  const { poolId, trafficToken, domain, instance } = readAccess(worker.access);
   const secret = deriveWorkerSecret(options.apiKey, poolId, worker);
   return {
     baseUrl: options.sandboxUrl ?? `https://${supervisorPort}-${sandboxId}.${domain ?? options.domain}`,
     headers: {
       authorization: `Bearer ${secret}`,
       ...(trafficToken === null ? {} : { "e2b-traffic-access-token": trafficToken }),
+      ...(instance === null ? {} : { "x-supervisor-instance": instance }),
       ...(options.sandboxUrl === undefined
         ? {}
         : { "E2b-Sandbox-Id": sandboxId, "E2b-Sandbox-Port": String(supervisorPort) }),

@@ -14,7 +14,7 @@ const longestPauseMs = 400;
 const healthTimeoutMs = 2_000;
 
 export type Readiness =
-  | { readonly kind: "ready"; readonly version: string }
+  | { readonly kind: "ready"; readonly version: string; readonly instance: string | null }
   | { readonly kind: "refused"; readonly failed: Extract<SupervisorHealth, { kind: "refused" }>["failed"] }
   /** `giveUp` was aborted; `last` is what was heard last. */
   | { readonly kind: "given_up"; readonly last: "nothing" | "starting"; readonly fault: Fault | null };
@@ -29,8 +29,9 @@ export async function awaitReadiness(
   let fault: Fault | null = null;
   for (let pauseMs = firstPauseMs; !giveUp.aborted; pauseMs = Math.min(pauseMs * 1.3, longestPauseMs)) {
     const health = await ask(connection, clock, giveUp);
-    if (health instanceof Fault) fault = giveUp.aborted ? fault : health;
-    else if (health.kind === "ready") return { kind: "ready", version: health.version };
+    if (health instanceof Fault) {
+      if (!giveUp.aborted) [last, fault] = ["nothing", health];
+    } else if (health.kind === "ready") return health;
     else if (health.kind === "refused") return { kind: "refused", failed: health.failed };
     else last = "starting";
     await clock.sleep(pauseMs, giveUp);

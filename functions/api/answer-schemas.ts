@@ -16,6 +16,10 @@ const Measures = {
   peak_rss_kib: z.number(),
 };
 
+const CaseNumber = z.number().int().optional().openapi({
+  description: "With `max_tests`: which of the task's test cases it is, the first one being 0.",
+});
+
 const CaseVerdict = z
   .strictObject({
     verdict: z.enum([
@@ -27,6 +31,7 @@ const CaseVerdict = z
       "memory_limit",
       "output_limit",
     ]),
+    case: CaseNumber,
     exit_code: z.number().int().optional().openapi({ description: "With `runtime_error`." }),
     signal: z.string().optional().openapi({ description: "With `signaled`, such as `SIGSEGV`." }),
     ...Measures,
@@ -38,6 +43,11 @@ const CaseVerdict = z
     stderr_tail: z.string().optional().openapi({ description: "With `detail: output`." }),
   })
   .openapi("CaseVerdict");
+
+const CaseNotRun = z.strictObject({ verdict: z.literal("not_run"), case: CaseNumber }).openapi("CaseNotRun", {
+  description:
+    "With `fail_fast`: another test case had failed, so that this one was not run, or not to its end. It counts as not passed.",
+});
 
 const SampleFault = z
   .strictObject({ code: FaultCode, detail: z.string(), retryable: z.boolean() })
@@ -55,7 +65,7 @@ export const SampleAnswer = z
     reason: z.string().optional().openapi({ description: "With `no_program` and `syntax_error`." }),
     passed: z.number().int().optional(),
     total: z.number().int().optional(),
-    verdicts: z.array(CaseVerdict).optional(),
+    verdicts: z.array(z.union([CaseVerdict, CaseNotRun])).optional(),
     fault: SampleFault.optional(),
   })
   .openapi("SampleAnswer");

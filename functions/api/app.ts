@@ -4,7 +4,8 @@
 import { swaggerUI } from "@hono/swagger-ui";
 import { type Context, type Handler, Hono } from "hono";
 import type { RunService } from "../pool/runs/run-service.ts";
-import { type CallerVariables, requireApiKey } from "./authentication.ts";
+import { describeFailure } from "./answer-lines.ts";
+import { type CallerVariables, requireApiKey, requireSignature } from "./authentication.ts";
 import { type CancelBatch, handleCancellation } from "./batches-route.ts";
 import { answerLiveness, handleReadiness, type ProbeReadiness } from "./health-routes.ts";
 import type { LogEvent } from "./log.ts";
@@ -13,13 +14,15 @@ import { Problem, respondWithProblem, toProblem } from "./problem.ts";
 import { assignRequestId, type RequestVariables } from "./request-id.ts";
 import { createRequestSchemas } from "./request-schemas.ts";
 import { createRequestReader } from "./rewards-request.ts";
-import { type AdmitBatch, describeFailure, handleRewards } from "./rewards-route.ts";
+import { type AdmitBatch, handleRewards } from "./rewards-route.ts";
 import { createRunSchemas } from "./run-schemas.ts";
 import { createRunHandlers } from "./runs-routes.ts";
 
 export interface AppDeps {
-  /** SHA-256 of each valid key; at least one. */
+  /** SHA-256 of each valid key; at least one, unless callers sign. */
   readonly apiKeyHashes: readonly Buffer[];
+  /** Whether the platform in front identifies callers by their signatures, in the place of keys. */
+  readonly signedCallers?: boolean;
   readonly admitBatch: AdmitBatch;
   readonly runs: RunService;
   readonly cancelBatch: CancelBatch;
@@ -53,7 +56,7 @@ export function createApp(deps: AppDeps): App {
   const app: App = new Hono();
   const schemas = createRequestSchemas(deps.config.maxMemoryMib);
   const readRequest = createRequestReader(schemas);
-  const withKey = requireApiKey(deps.apiKeyHashes);
+  const withKey = deps.signedCallers ? requireSignature() : requireApiKey(deps.apiKeyHashes);
   const runSchemas = createRunSchemas(deps.config.slots);
   const runs = createRunHandlers({ ...deps, ...deps.config, schemas: runSchemas });
   const description = JSON.stringify(describeInterface(schemas, runSchemas));

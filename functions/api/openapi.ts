@@ -5,6 +5,7 @@ import { createRoute, OpenAPIHono } from "@hono/zod-openapi";
 import { answerExample, Liveness, Readiness, RewardsAnswer, StreamLine } from "./answer-schemas.ts";
 import { describeProblems } from "./openapi-problems.ts";
 import { describeCancellation, describeRuns } from "./openapi-runs.ts";
+import { requestExamples } from "./request-examples.ts";
 import type { RequestSchemas } from "./request-schemas.ts";
 import type { RunSchemas } from "./run-schemas.ts";
 
@@ -48,7 +49,10 @@ function describeRewards(schemas: RequestSchemas) {
     security,
     request: {
       headers: schemas.RewardsHeaders,
-      body: { required: true, content: { "application/json": { schema: schemas.RewardsRequest } } },
+      body: {
+        required: true,
+        content: { "application/json": { schema: schemas.RewardsRequest, examples: requestExamples } },
+      },
     },
     responses: {
       200: {
@@ -63,11 +67,13 @@ function describeRewards(schemas: RequestSchemas) {
         "invalid_json",
         "unauthorized",
         "run_not_found",
+        "in_progress",
         "run_finished",
         "cancelled",
         "too_large",
         "unsupported_media_type",
         "invalid_request",
+        "idempotency_mismatch",
         "internal",
         "no_capacity",
         "sandbox_unavailable",

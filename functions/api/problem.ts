@@ -54,6 +54,8 @@ export class Problem extends Error {
   readonly code: ProblemCode;
   readonly errors: readonly ItemError[];
   readonly headers: Readonly<Record<string, string>>;
+  /** How long whoever we depend on wants to be left alone; null when that is not known. */
+  readonly retryAfterMs: number | null;
 
   constructor(
     code: ProblemCode,
@@ -61,6 +63,7 @@ export class Problem extends Error {
     options: {
       readonly errors?: readonly ItemError[];
       readonly headers?: Readonly<Record<string, string>>;
+      readonly retryAfterMs?: number | null;
       readonly cause?: unknown;
     } = {},
   ) {
@@ -69,6 +72,7 @@ export class Problem extends Error {
     this.code = code;
     this.errors = options.errors ?? [];
     this.headers = options.headers ?? {};
+    this.retryAfterMs = options.retryAfterMs ?? null;
   }
 }
 
@@ -95,8 +99,10 @@ export function describeProblem(problem: Problem, requestId: string): ProblemBod
   };
 }
 
-export function describeRetry(problem: Problem): number | undefined {
-  return retryAfterS[problem.code];
+/** Seconds after which it makes sense to ask again: never less than what we were told ourselves. */
+export function describeRetry({ code, retryAfterMs }: Problem): number | undefined {
+  const usual = retryAfterS[code];
+  return usual === undefined ? undefined : Math.max(usual, Math.ceil((retryAfterMs ?? 0) / 1_000));
 }
 
 export function respondWithProblem(problem: Problem, requestId: string): Response {
@@ -114,7 +120,7 @@ export function respondWithProblem(problem: Problem, requestId: string): Respons
 export function toProblem(error: unknown): Problem {
   if (error instanceof Problem) return error;
   if (error instanceof Fault && isProblemCode(error.code)) {
-    return new Problem(error.code, error.message, { cause: error });
+    return new Problem(error.code, error.message, { retryAfterMs: error.retryAfterMs, cause: error });
   }
   const detail =
     "The service failed unexpectedly; nothing is known of the samples. Send them again, and report the request id if it stays so.";

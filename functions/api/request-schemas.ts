@@ -3,41 +3,17 @@
  */
 import { z } from "@hono/zod-openapi";
 import { runIdPattern, runLimits } from "../pool/runs/run-wish.ts";
+import { requestExample } from "./request-examples.ts";
+import { createTaskSchemas } from "./task-schemas.ts";
 
 /** Bounds of a request. What depends on a worker's size is configuration. */
 export const requestLimits = {
   samples: 10_000,
-  testCases: 1_000,
-  inputBytes: 1_048_576,
   taskKeyCharacters: 200,
   idempotencyKeyCharacters: 200,
   /** Verdicts that one answer may hold, equal samples counted each. */
   answeredVerdicts: 1_000_000,
 } as const;
-
-const smallestMemoryMib = 32;
-const defaultMemoryMib = 192;
-
-/** A request as a reader would first try it. */
-export const requestExample = {
-  tasks: { double: { test_cases: [{ input: "3", output: "6" }] } },
-  samples: [
-    { task: "double", completion: "```python\nprint(2 * int(input()))\n```" },
-    { task: "double", completion: [{ role: "assistant", content: "I don't know." }] },
-  ],
-};
-
-const TestCase = z
-  .strictObject({
-    input: z.string().openapi({ description: "Standard input, up to 1 MiB." }),
-    output: z.string().openapi({ description: "Expected standard output, up to `output_bytes`." }),
-  })
-  .openapi("TestCase");
-
-const Comparison = z.strictObject({ type: z.literal("json") }).openapi("Comparison", {
-  description:
-    "`json`: the output is one JSON value equal to the expected one, as Python's json module sees it.",
-});
 
 /** Other fields of messages and parts are passed over: chats carry much that has nothing to do with programs. */
 const ChatPart = z.looseObject({ type: z.string().optional(), text: z.unknown().optional() });
@@ -88,7 +64,15 @@ const RewardsHeaders = z.object({
     .min(1)
     .max(requestLimits.idempotencyKeyCharacters)
     .optional()
-    .openapi({ description: "The batch's name, by which `DELETE /v1/batches/{key}` cancels it." }),
+    .openapi({
+      description:
+        "The batch's name, one per API key, kept for an hour. The same body sent again is answered from the record of " +
+        "the first answer, as JSON or as a stream, and nothing runs; while the first is under way it is `in_progress`, " +
+        "and another body is an `idempotency_mismatch`. Not recorded, so that they run again: refusals, cancelled " +
+        "batches, answers with a null, and answers of more than 4 MiB when compressed (about 100,000 verdicts, or long " +
+        "outputs). `DELETE /v1/batches/{key}` cancels the batch.",
+      example: "job-7/step-12",
+    }),
   "x-request-id": z.string().optional().openapi({ description: "Echoed, if well formed." }),
 });
 
@@ -100,14 +84,7 @@ export type RequestSchemas = ReturnType<typeof createRequestSchemas>;
  * @param maxMemoryMib What one test case may be given: a worker's memory less its reserve.
  */
 export function createRequestSchemas(maxMemoryMib: number) {
-  const Limits = createLimitsSchema(maxMemoryMib);
-  const Task = z
-    .strictObject({
-      test_cases: z.array(TestCase).min(1).max(requestLimits.testCases),
-      comparison: Comparison.default({ type: "json" }),
-      limits: Limits.default(Limits.parse({})),
-    })
-    .openapi("Task");
+  const { Task, Limits } = createTaskSchemas(maxMemoryMib);
 
   const Sample = z
     .strictObject({
@@ -125,19 +102,7 @@ export function createRequestSchemas(maxMemoryMib: number) {
     })
     .openapi("RewardsRequest", { example: requestExample });
 
-  return { Task, TaskKey, Sample, RewardsRequest, RewardsHeaders };
-}
-
-function createLimitsSchema(maxMemoryMib: number) {
-  if (maxMemoryMib < smallestMemoryMib) throw new Error(`workers of ${maxMemoryMib} MiB can't run anything`);
-  const memory = z.number().int().min(smallestMemoryMib).max(maxMemoryMib);
-  return z
-    .strictObject({
-      time_ms: z.number().int().min(10).max(60_000).default(2_000),
-      memory_mib: memory.default(Math.min(defaultMemoryMib, maxMemoryMib)),
-      output_bytes: z.number().int().min(1).max(1_048_576).default(65_536),
-    })
-    .openapi("Limits", { description: "Limits of each test case." });
+  return { Task, Limits, TaskKey, Sample, RewardsRequest, RewardsHeaders };
 }
 
 function countCharacters(key: string): number {

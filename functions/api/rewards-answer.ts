@@ -1,39 +1,42 @@
 /**
  * What a batch came to, as the JSON of the interface.
  */
-import type { BatchAnswer, CaseResult, SampleResult, Usage } from "../rewards/batch.ts";
+import type { BatchAnswer, CaseNotRun, CaseResult, SampleResult, Usage } from "../rewards/batch.ts";
 import type { RewardsRequest } from "./rewards-request.ts";
 
-type Detail = RewardsRequest["detail"];
-type Json = Readonly<Record<string, unknown>>;
+export type Detail = RewardsRequest["detail"];
+export type Json = Readonly<Record<string, unknown>>;
 
-/** The whole answer to a request that is not streamed. `results` has one entry per sample. */
+/** The whole answer to a request that is not streamed. */
 export function encodeAnswer(
-  answer: BatchAnswer,
-  results: readonly SampleResult[],
-  detail: Detail,
+  rewards: BatchAnswer["rewards"],
+  outcome: Json,
+  usage: Json,
   requestId: string,
 ): Json {
-  const outcome =
-    detail === "rewards" ? { faults: listFaults(results) } : { results: results.map(encodeResult) };
-  return { rewards: answer.rewards, ...outcome, usage: encodeUsage(answer.usage), request_id: requestId };
+  return { rewards, ...outcome, usage, request_id: requestId };
+}
+
+/** What an answer says of its samples besides their rewards, in order. */
+export function encodeOutcome(results: readonly SampleResult[], detail: Detail): Json {
+  return detail === "rewards" ? { faults: listFaults(results) } : { results: results.map(encodeResult) };
 }
 
 /** One line of a stream, as a sample ends. */
-export function encodeResultLine(index: number, result: SampleResult, detail: Detail): Json {
-  if (detail !== "rewards") return { type: "result", index, ...encodeResult(result) };
-  const fault = result.kind === "fault" ? { fault: result.fault } : {};
-  return { type: "result", index, reward: result.reward, ...fault };
+export function encodeResultLine(index: number, sample: Json): Json {
+  return { type: "result", index, ...sample };
 }
 
 /** The last line of a whole stream. */
-export function encodeSummaryLine(answer: BatchAnswer, requestId: string): Json {
-  return {
-    type: "summary",
-    rewards: answer.rewards,
-    usage: encodeUsage(answer.usage),
-    request_id: requestId,
-  };
+export function encodeSummaryLine(rewards: BatchAnswer["rewards"], usage: Json, requestId: string): Json {
+  return { type: "summary", rewards, usage, request_id: requestId };
+}
+
+/** What a stream or a record says of one sample. */
+export function encodeSample(result: SampleResult, detail: Detail): Json {
+  if (detail !== "rewards") return encodeResult(result);
+  const fault = result.kind === "fault" ? { fault: result.fault } : {};
+  return { reward: result.reward, ...fault };
 }
 
 function encodeResult(result: SampleResult): Json {
@@ -54,9 +57,13 @@ function encodeResult(result: SampleResult): Json {
   }
 }
 
-function encodeCase({ verdict, wallMs, cpuMs, peakRssKib, stdout, stderrTail }: CaseResult): Json {
+function encodeCase(single: CaseResult | CaseNotRun): Json {
+  const number = single.caseNumber === undefined ? {} : { case: single.caseNumber };
+  if (single.verdict === null) return { verdict: "not_run", ...number };
+  const { verdict, wallMs, cpuMs, peakRssKib, stdout, stderrTail } = single;
   return {
     verdict: verdict.kind,
+    ...number,
     ...(verdict.kind === "runtime_error" ? { exit_code: verdict.exitCode } : {}),
     ...(verdict.kind === "signaled" ? { signal: verdict.signal } : {}),
     wall_ms: wallMs,
@@ -74,7 +81,7 @@ function listFaults(results: readonly SampleResult[]): Json[] {
   });
 }
 
-function encodeUsage(usage: Usage): Json {
+export function encodeUsage(usage: Usage): Json {
   return {
     wall_ms: usage.wallMs,
     queue_ms: usage.queueMs,

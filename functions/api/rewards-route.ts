@@ -1,17 +1,25 @@
 /**
  * `POST /v1/rewards`: reads the request, hands the batch over, answers as JSON or line by line.
  */
-import type { Context } from "hono";
-import { stream } from "hono/streaming";
+import { createHash } from "node:crypto";
+import type { BatchKey } from "../pool/batches/batch-record.ts";
 import type { BatchHooks, GradeBatch, SampleResult } from "../rewards/batch.ts";
 import type { Admission, BatchOrigin } from "../rewards/run-grading.ts";
-import type { CallerVariables } from "./authentication.ts";
+import { lineType, type RewardsContext, streamLines } from "./answer-lines.ts";
 import { readBatchId } from "./batches-route.ts";
 import { readJsonBody } from "./body.ts";
 import type { LogEvent } from "./log.ts";
-import { describeProblem, describeRetry, type Problem, toProblem } from "./problem.ts";
-import type { RequestVariables } from "./request-id.ts";
-import { encodeAnswer, encodeResultLine, encodeSummaryLine } from "./rewards-answer.ts";
+import { Problem } from "./problem.ts";
+import { type AnswerRecorder, createAnswerRecorder } from "./recorded-answer.ts";
+import { sendRecorded, streamRecorded } from "./recorded-replay.ts";
+import {
+  encodeAnswer,
+  encodeOutcome,
+  encodeResultLine,
+  encodeSample,
+  encodeSummaryLine,
+  encodeUsage,
+} from "./rewards-answer.ts";
 import type { RewardsRequest } from "./rewards-request.ts";
 import { runFinished, runNotFound } from "./runs-routes.ts";
 
@@ -23,110 +31,126 @@ export interface RewardsRouteDeps {
   readonly log: LogEvent;
 }
 
-type RewardsContext = Context<{ Variables: RequestVariables & CallerVariables }>;
-
-/** A request and the grader that its run has given it. */
-interface AdmittedRequest extends RewardsRequest {
-  readonly gradeBatch: GradeBatch;
-}
-
-const STREAM_TYPE = "application/x-ndjson";
-
 /** Makes the handler. Everything is validated before a worker is asked for. */
 export function handleRewards(deps: RewardsRouteDeps) {
   return async (c: RewardsContext): Promise<Response> => {
-    const batchId = readBatchId(c.get("callerId"), c.req.header("idempotency-key"));
-    const { value } = await readJsonBody(c.req.raw);
-    const request = await admit(deps, deps.readRequest(value), batchId);
-    return prefersStream(c.req.header("accept")) ? streamAnswer(deps, c, request) : sendAnswer(c, request);
+    const { request, key } = await readKeyedRequest(deps, c);
+    const { runId } = request;
+    const isStream = prefersStream(c.req.header("accept"));
+    const admission = await deps.admitBatch({ runId, key });
+    switch (admission.kind) {
+      case "admitted":
+        return answerBatch(deps, c, request, { gradeBatch: admission.gradeBatch, key, isStream });
+      case "answered":
+        return isStream
+          ? streamRecorded(c, deps.log, admission.answer)
+          : sendRecorded(c, admission.answer, request.detail);
+      case "in_progress":
+        throw inProgress();
+      case "idempotency_mismatch":
+        throw mismatch();
+      case "run_not_found":
+        throw runNotFound(runId);
+      case "run_finished":
+        throw runFinished(runId);
+      default:
+        return admission satisfies never;
+    }
   };
 }
 
-async function admit(
-  { admitBatch }: RewardsRouteDeps,
-  request: RewardsRequest,
-  batchId: string | null,
-): Promise<AdmittedRequest> {
-  const { runId } = request;
-  const admission = await admitBatch({ runId, batchId });
-  switch (admission.kind) {
-    case "admitted":
-      return { ...request, gradeBatch: admission.gradeBatch };
-    case "run_not_found":
-      throw runNotFound(runId);
-    case "run_finished":
-      throw runFinished(runId);
-    default:
-      return admission satisfies never;
-  }
+/** The request, and by what it is known when it is sent again. The body's bytes are let go of. */
+async function readKeyedRequest({ readRequest }: RewardsRouteDeps, c: RewardsContext) {
+  const batchId = readBatchId(c.get("callerId"), c.req.header("idempotency-key"));
+  const { bytes, value } = await readJsonBody(c.req.raw);
+  const request = readRequest(value);
+  const key: BatchKey | null =
+    batchId === null ? null : { batchId, bodyHash: createHash("sha256").update(bytes).digest("base64url") };
+  return { request, key };
 }
 
-async function sendAnswer(c: RewardsContext, request: AdmittedRequest): Promise<Response> {
+function inProgress(): Problem {
+  const detail =
+    "The first request with this Idempotency-Key is under way. Nothing was run for this one. Send it again: once the first is graded, the answer is the same.";
+  return new Problem("in_progress", detail);
+}
+
+function mismatch(): Problem {
+  const detail =
+    "This Idempotency-Key was sent with another body in the last hour. Nothing was run. Send the same body, or take a new key.";
+  return new Problem("idempotency_mismatch", detail);
+}
+
+interface Job {
+  readonly gradeBatch: GradeBatch;
+  readonly key: BatchKey | null;
+  readonly isStream: boolean;
+}
+
+function answerBatch(
+  deps: RewardsRouteDeps,
+  c: RewardsContext,
+  request: RewardsRequest,
+  job: Job,
+): Response | Promise<Response> {
+  const recorder = job.key === null ? null : createAnswerRecorder(request.detail);
+  const gradeBatch: GradeBatch = async (batch, hooks) => {
+    try {
+      return await job.gradeBatch(batch, recorder === null ? hooks : withRecorder(hooks, recorder));
+    } finally {
+      recorder?.discard();
+    }
+  };
+  return job.isStream ? streamAnswer(deps, c, request, gradeBatch) : sendAnswer(c, request, gradeBatch);
+}
+
+function withRecorder(hooks: BatchHooks, recorder: AnswerRecorder): BatchHooks {
+  return {
+    ...hooks,
+    encodeRecord: recorder.finish,
+    onSample(index, result) {
+      recorder.add(index, result);
+      hooks.onSample?.(index, result);
+    },
+  };
+}
+
+async function sendAnswer(
+  c: RewardsContext,
+  request: RewardsRequest,
+  gradeBatch: GradeBatch,
+): Promise<Response> {
   const results = new Array<SampleResult>(request.batch.samples.length);
-  const hooks: BatchHooks = {
+  const { rewards, usage } = await gradeBatch(request.batch, {
     signal: c.req.raw.signal,
     onSample: (index, result) => {
       results[index] = result;
     },
-  };
-  const answer = await request.gradeBatch(request.batch, hooks);
-  return c.json(encodeAnswer(answer, results, request.detail, c.get("requestId")));
-}
-
-/**
- * The status is sent before anything has run, so whatever goes wrong later is the last line. A stream that ends
- * without a summary or an error was cut.
- */
-function streamAnswer(deps: RewardsRouteDeps, c: RewardsContext, request: AdmittedRequest): Response {
-  const requestId = c.get("requestId");
-  const gone = new AbortController();
-  c.req.raw.signal.addEventListener("abort", () => gone.abort(), { once: true });
-  c.header("content-type", STREAM_TYPE);
-  c.header("cache-control", "no-store");
-  c.header("x-accel-buffering", "no");
-  return stream(c, async (lines) => {
-    lines.onAbort(() => gone.abort());
-    const write = (line: unknown) => lines.write(`${JSON.stringify(line)}\n`);
-    try {
-      const answer = await request.gradeBatch(request.batch, {
-        signal: gone.signal,
-        onSample: (index, result) => void write(encodeResultLine(index, result, request.detail)),
-        onProgress: (done, total) => void write({ type: "progress", done, total }),
-      });
-      await write(encodeSummaryLine(answer, requestId));
-    } catch (error) {
-      if (gone.signal.aborted) return;
-      const problem = toProblem(error);
-      deps.log(describeFailure(problem, requestId, error));
-      await write(encodeErrorLine(problem, requestId));
-    }
   });
+  const outcome = encodeOutcome(results, request.detail);
+  return c.json(encodeAnswer(rewards, outcome, encodeUsage(usage), c.get("requestId")));
 }
 
-/** `type` says what line it is, so the problem's own type is left out. */
-function encodeErrorLine(problem: Problem, requestId: string) {
-  const retry = describeRetry(problem);
-  return {
-    ...describeProblem(problem, requestId),
-    type: "error",
-    ...(retry === undefined ? {} : { retry_after_s: retry }),
-  };
-}
-
-/** What the log says of a request that failed; the cause goes nowhere else. */
-export function describeFailure(
-  problem: Problem,
-  requestId: string,
-  error: unknown,
-): Parameters<LogEvent>[0] {
-  const level = problem.code === "internal" ? "error" : "warn";
-  return { level, message: "request failed", requestId, code: problem.code, cause: error };
+function streamAnswer(
+  { log }: RewardsRouteDeps,
+  c: RewardsContext,
+  { batch, detail }: RewardsRequest,
+  gradeBatch: GradeBatch,
+): Response {
+  return streamLines(c, log, async (write, gone) => {
+    const { rewards, usage } = await gradeBatch(batch, {
+      signal: gone,
+      onSample: (index, result) => void write(encodeResultLine(index, encodeSample(result, detail))),
+      onProgress: (done, total) => void write({ type: "progress", done, total }),
+    });
+    await write(encodeSummaryLine(rewards, encodeUsage(usage), c.get("requestId")));
+  });
 }
 
 /** Whether the caller would rather have lines than one JSON value. Among equals, the one that it names first. */
 export function prefersStream(accept: string | undefined): boolean {
   const ranges = (accept ?? "").split(",").map(parseRange);
-  const lines = ranges.find((range) => range.type === STREAM_TYPE);
+  const lines = ranges.find((range) => range.type === lineType);
   const json = ranges.find((range) => range.type === "application/json");
   if (lines === undefined || lines.weight === 0) return false;
   if (json === undefined || lines.weight > json.weight) return true;

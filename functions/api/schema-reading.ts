@@ -51,7 +51,9 @@ export function readAgainst(schema: z.ZodType, value: unknown, path: Path, probl
     case "record":
       return readRecord(kind.def, value, path, problems);
     case "union":
-      return readUnion(kind.def.options, value, path, problems);
+      return kind.def.discriminator === undefined
+        ? readUnion(kind.def.options, value, path, problems)
+        : readChoice(kind.def.options, kind.def.discriminator, value, path, problems);
     case "unknown":
       return value;
     default:
@@ -67,7 +69,7 @@ type Definition =
   | ObjectDefinition
   | ArrayDefinition
   | RecordDefinition
-  | { readonly type: "union"; readonly options: readonly z.ZodType[] }
+  | { readonly type: "union"; readonly options: readonly z.ZodType[]; readonly discriminator?: string }
   | { readonly type: "unknown" }
   | { readonly type: "leaf" };
 interface ObjectDefinition {
@@ -171,6 +173,32 @@ function readUnion(
   return complain(path, problems, describeWanted(wanted, value));
 }
 
+/** Of several objects the one is meant that a field names. */
+function readChoice(
+  options: readonly z.ZodType[],
+  field: string,
+  value: unknown,
+  path: Path,
+  problems: ProblemList,
+): unknown {
+  if (!isObject(value)) return complain(path, problems, describeType("object", value));
+  const names = options.map((option) => (option as unknown as ChoiceSchema).def.shape[field]?.def.values[0]);
+  const given = Object.hasOwn(value, field) ? value[field] : undefined;
+  const option = options[names.indexOf(given as string)];
+  if (option !== undefined) return readAgainst(option, value, path, problems);
+  const wanted = names.map((name) => JSON.stringify(name)).join(" or ");
+  return complain(
+    [...path, field],
+    problems,
+    `${given === undefined ? "is missing; it " : ""}must be ${wanted}`,
+  );
+}
+
+/** An object whose `field` is one literal. */
+interface ChoiceSchema {
+  readonly def: { readonly shape: Readonly<Record<string, { readonly def: { readonly values: string[] } }>> };
+}
+
 function readLeaf(schema: z.ZodType, value: unknown, path: Path, problems: ProblemList): unknown {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
@@ -187,6 +215,7 @@ function describeIssue(issue: z.core.$ZodIssue, value: unknown): string {
     case "invalid_type":
       return describeType(issue.expected, value);
     case "too_small":
+      if (issue.inclusive === false) return `must be more than ${issue.minimum}, and is ${value}`;
       return `must be at least ${issue.minimum}${issue.origin === "string" ? " long" : `, and is ${value}`}`;
     case "too_big":
       return issue.origin === "string"

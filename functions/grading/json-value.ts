@@ -30,10 +30,12 @@ class JsonSyntaxError extends Error {}
  * Reads a text that is one JSON value, by the grammar of CPython's `json.loads`: RFC 8259 with `NaN`, `Infinity` and
  * `-Infinity`. Deeper nesting than `MAX_JSON_DEPTH` is invalid. Time and memory are linear in the text's length;
  * nesting takes no stack.
+ *
+ * @param maxValues A text with more values than that is invalid: small ones take some fifty times their text's memory.
  */
-export function readJson(text: string): JsonReading {
+export function readJson(text: string, maxValues = Number.POSITIVE_INFINITY): JsonReading {
   try {
-    return { kind: "value", value: new JsonReader(text).readDocument() };
+    return { kind: "value", value: new JsonReader(text, maxValues).readDocument() };
   } catch (error) {
     if (error instanceof JsonSyntaxError) return { kind: "invalid", detail: error.message };
     throw error;
@@ -84,9 +86,11 @@ class JsonReader {
   private readonly text: string;
   private readonly open: OpenContainer[] = [];
   private position = 0;
+  private leftValues: number;
 
-  constructor(text: string) {
+  constructor(text: string, maxValues: number) {
     this.text = text;
+    this.leftValues = maxValues;
   }
 
   readDocument(): JsonValue {
@@ -107,6 +111,8 @@ class JsonReader {
 
   /** Reads a scalar or an empty container; undefined when a container was opened and its first value is next. */
   private beginValue(): JsonValue | undefined {
+    this.leftValues -= 1;
+    if (this.leftValues < 0) throw this.fail("more values than are read here");
     switch (this.code()) {
       case OPEN_BRACKET:
         this.push({ kind: "array", items: null });

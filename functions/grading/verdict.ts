@@ -1,4 +1,4 @@
-import type { OutputMatcher } from "./comparison.ts";
+import type { OutputMatcher } from "./expectation.ts";
 
 /** What happened on one test case. */
 export type Verdict =

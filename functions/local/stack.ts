@@ -5,16 +5,17 @@
  * is the one that is deployed.
  */
 import { randomBytes } from "node:crypto";
-import { createDynamoDbClient } from "../adapters/dynamodb-client.ts";
+import { createDynamoDbClient, type DynamoDbOptions } from "../adapters/dynamodb-client.ts";
 import { ensureTable } from "../adapters/dynamodb-setup.ts";
 import type { CountedTable } from "../adapters/dynamodb-table.ts";
 import type { E2bOptions } from "../adapters/e2b-options.ts";
 import { systemClock } from "../adapters/system-clock.ts";
 import { createLineLog } from "../log-lines.ts";
-import { defaultShape } from "../pool/cost.ts";
+import { defaultShape, type WorkerShape } from "../pool/cost.ts";
 import { defaultRunId, defaultRunWorkers } from "../pool/runs/run-row.ts";
-import { plans } from "../pool/settings.ts";
+import { type PoolSettings, plans } from "../pool/settings.ts";
 import { Fault } from "../rewards/faults.ts";
+import type { Clock } from "../rewards/ports.ts";
 import { type Service, wireService } from "../wiring.ts";
 import { localDynamoDbAccess, startDynamoDb } from "./dynamodb.ts";
 import { type E2bServer, startE2bServer } from "./e2b/server.ts";
@@ -44,6 +45,16 @@ export interface LocalStackOptions {
   readonly e2b?: E2bOptions;
   /** A DynamoDB to use instead of the embedded table. */
   readonly dynamoDbEndpoint?: string;
+  /** How that one is reached, where it differs from the default. */
+  readonly dynamoDb?: Pick<DynamoDbOptions, "connectionTimeoutMs" | "requestTimeoutMs">;
+  /** What the template's sandboxes have. Default: what E2B's own has. */
+  readonly worker?: WorkerShape;
+  /** Changes of the pool's times. */
+  readonly poolTimes?: Partial<PoolSettings>;
+  /** Default: the system's. */
+  readonly clock?: Clock;
+  /** Numbers in [0, 1). Default: `Math.random`. */
+  readonly random?: () => number;
   /** Whether the pool is swept every minute, as the deployed cron does. Default: true. */
   readonly cron?: boolean;
 }
@@ -65,7 +76,7 @@ export interface LocalStack {
 
 /** Starts the stack. Throws, saying what to do, when this host can't isolate programs. */
 export async function startLocalStack(options: LocalStackOptions): Promise<LocalStack> {
-  const closers: (() => Promise<void>)[] = [];
+  const closers: (() => Promise<void>)[] = [keepProcessAlive()];
   const close = async () => {
     for (const closeOne of closers.splice(0).reverse()) await closeOne();
   };
@@ -81,6 +92,12 @@ export async function startLocalStack(options: LocalStackOptions): Promise<Local
   }
 }
 
+/** A pause keeps no process alive, and before there is a server nothing else may: the start would end in the middle. */
+function keepProcessAlive(): () => Promise<void> {
+  const timer = setInterval(() => {}, 60_000);
+  return async () => clearInterval(timer);
+}
+
 async function startParts(
   options: LocalStackOptions,
   closers: (() => Promise<void>)[],
@@ -93,18 +110,35 @@ async function startParts(
   if (dynamoDb) closers.push(dynamoDb.close);
   const dynamoDbOptions = {
     ...localDynamoDbAccess,
+    ...options.dynamoDb,
     endpoint: options.dynamoDbEndpoint ?? dynamoDb?.endpoint ?? "",
   };
   await ensureTable(createDynamoDbClient(dynamoDbOptions), tableName, systemClock);
+  const lines = createLineLog(console.error);
   const apiKey = options.apiKey ?? randomBytes(24).toString("base64url");
   const service = wireService(
-    // What E2B's default template has, so that a task which fits here fits there.
-    { apiKeys: [apiKey], e2b, dynamoDb: dynamoDbOptions, tableName, plan, worker: defaultShape },
-    { clock: systemClock, ...createLineLog(console.error) },
+    {
+      apiKeys: [apiKey],
+      e2b,
+      dynamoDb: dynamoDbOptions,
+      tableName,
+      plan,
+      // What E2B's default template has, so that a task which fits here fits there.
+      worker: options.worker ?? defaultShape,
+      ...(options.poolTimes && { poolTimes: options.poolTimes }),
+    },
+    {
+      clock: options.clock ?? systemClock,
+      ...(options.random && { random: options.random }),
+      ...lines,
+    },
   );
   // A pool whose table ends with this process is nobody else's: its sandboxes must not outlive it.
   if (dynamoDb) closers.push(async () => void (await emptyPool(service)));
-  await warmUp(service);
+  await warmUp(service, (fault) => {
+    if (e2bServer) throw fault;
+    lines.reportPool({ kind: "fault", fault });
+  });
   if (options.cron ?? true) closers.push(sweepEveryMinute(service));
   const server = await serveOnLoopback(addSweepRoute(service, apiKey), options.port);
   closers.push(server.close, service.stop);
@@ -136,13 +170,21 @@ function embeddedE2bOptions(server: E2bServer | null): E2bOptions {
   return { apiKey: localE2bKey, apiUrl: server.apiUrl, sandboxUrl: server.sandboxUrl };
 }
 
-/** One worker is created before anybody asks, so that a host which can't isolate is found out at the start. */
-async function warmUp({ leases }: Service): Promise<void> {
+/**
+ * One worker is created before anybody asks, so that a host which can't isolate is found out at the start. Where E2B is
+ * another's, the service starts all the same: it tells its callers what is wrong, and goes on when that is over.
+ */
+async function warmUp({ leases, pool: { clock } }: Service, onFault: (fault: Fault) => void): Promise<void> {
   const source = leases.forBatch({ runId: defaultRunId, batchId: "warm-up" });
-  const deadlineAtMs = systemClock.nowMs() + warmUpMs;
-  const lease = await source.acquire({ deadlineAtMs, signal: new AbortController().signal });
-  if (lease === null) throw new Fault("no_capacity", `No worker could be created within ${warmUpMs} ms.`);
-  await lease.release("healthy");
+  const deadlineAtMs = clock.nowMs() + warmUpMs;
+  try {
+    const lease = await source.acquire({ deadlineAtMs, signal: new AbortController().signal });
+    if (lease === null) throw new Fault("no_capacity", `No worker could be created within ${warmUpMs} ms.`);
+    await lease.release("healthy");
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    onFault(error);
+  }
 }
 
 async function emptyPool({ pool, leases }: Service): Promise<readonly string[]> {

@@ -25,7 +25,8 @@ export type CreationResult =
   | { readonly kind: "published"; readonly row: WorkerRow }
   /** The pace does not allow one yet, or the slot went to another. */
   | { readonly kind: "not_now" }
-  | { readonly kind: "failed"; readonly fault: Fault };
+  /** `claim`: the slot that it occupies still, for nobody knows whether there is a sandbox. */
+  | { readonly kind: "failed"; readonly fault: Fault; readonly claim: SlotRow | null };
 
 /**
  * Creates one worker; `holderNow` is asked when it is ready, and null publishes it free for anybody.
@@ -54,12 +55,13 @@ export async function createWorker(
       return publish(ctx, claim, { ...made, askedAtMs, maxAtMs: replaceAtMs(ctx, askedAtMs) }, holderNow());
     case "refused":
       await freeClaim(ctx, claim);
-      return { kind: "failed", fault: made.fault };
+      return { kind: "failed", fault: made.fault, claim: null };
     case "unproved":
-      if (await isGone(ctx, made.sandboxId)) await freeClaim(ctx, claim);
-      return { kind: "failed", fault: made.fault };
+      if (!(await isGone(ctx, made.sandboxId))) return { kind: "failed", fault: made.fault, claim };
+      await freeClaim(ctx, claim);
+      return { kind: "failed", fault: made.fault, claim: null };
     case "ambiguous":
-      return { kind: "failed", fault: made.fault };
+      return { kind: "failed", fault: made.fault, claim };
     default:
       return made satisfies never;
   }

@@ -11,8 +11,9 @@
  * is published free. An abandoned one would cost a sandbox and block its slot until the sweep.
  */
 import { Fault } from "../rewards/faults.ts";
-import type { WorkerSource } from "../rewards/ports.ts";
-import { type CreationContext, type CreationResult, createWorker } from "./creation.ts";
+import type { AcquireOptions, WorkerSource } from "../rewards/ports.ts";
+import { type ContainerCreations, createContainerCreations } from "./container-creations.ts";
+import type { CreationContext, CreationResult } from "./creation.ts";
 import { type HoldContext, holdLease, type PoolLease } from "./held-lease.ts";
 import { backoffMs, drawSome, pollDelayMs } from "./polling.ts";
 import {
@@ -26,9 +27,9 @@ import {
 } from "./pool-view.ts";
 import { type SlotRow, shortTag, type WorkerRow, workerOf } from "./slot-row.ts";
 import { acquireSlot } from "./slots/acquire.ts";
-import { releaseReady } from "./slots/release.ts";
 import { takeOverSlot } from "./slots/take-over.ts";
 import type { Holder } from "./slots/write.ts";
+import { createTrouble, type Trouble } from "./trouble.ts";
 import { isCrowded, isOurTurn, mayTakeAgain, typicalWaitMs } from "./turns.ts";
 import { signEveryMs, signWaiting, waitsPatientlyMs } from "./waiting.ts";
 
@@ -63,8 +64,6 @@ export interface LeaseDemand {
   readonly isOver?: () => Promise<boolean>;
 }
 
-type AcquireOptions = Parameters<WorkerSource["acquire"]>[0];
-
 export interface PoolWorkerSource extends WorkerSource {
   acquire(options: AcquireOptions): Promise<PoolLease | null>;
   isWantedElsewhere(): Promise<boolean>;
@@ -75,6 +74,8 @@ export interface LeaseSource {
   forBatch(demand: LeaseDemand): PoolWorkerSource;
   /** Resolves once no creation is under way that nobody waits for. */
   settled(): Promise<void>;
+  /** Why this container's last creation failed; null when it did not. */
+  creationFault(): Fault | null;
 }
 
 interface Shared {
@@ -82,11 +83,7 @@ interface Shared {
   readonly report: (event: PoolEvent) => void;
   /** Slots that this container gave back healthy, the latest last. */
   readonly recentSlots: { readonly slot: number; readonly sinceMs: number }[];
-  readonly creations: Set<Promise<unknown>>;
-  /** Creations of this container that failed in a row, and why the last did. */
-  failures: number;
-  lastFault: Fault | null;
-  createNotBeforeMs: number;
+  readonly creations: ContainerCreations;
   /** When it last looked at the pool, and how long one waited for a worker then. */
   lookedAtMs: number;
   typicalWaitMs: number;
@@ -112,10 +109,7 @@ export function createLeaseSource(
     ctx,
     report,
     recentSlots: [],
-    creations: new Set(),
-    failures: 0,
-    lastFault: null,
-    createNotBeforeMs: 0,
+    creations: createContainerCreations(ctx, report),
     lookedAtMs: 0,
     typicalWaitMs: 0,
     signedAtMs: new Map(),
@@ -127,9 +121,8 @@ export function createLeaseSource(
       acquire: (options) => acquire(shared, newSearch(shared, demand, options)),
       isWantedElsewhere: () => isWantedElsewhere(shared, shortTag(demand.runId)),
     }),
-    settled: async () => {
-      while (shared.creations.size > 0) await Promise.allSettled(shared.creations);
-    },
+    settled: shared.creations.settled,
+    creationFault: shared.creations.lastFault,
   };
 }
 
@@ -140,8 +133,8 @@ interface Search {
   readonly startedAtMs: number;
   readonly deadlineAtMs: number;
   readonly signal: AbortSignal;
-  /** Why no worker could be had at the last look, if that was somebody's fault. */
-  fault: Fault | null;
+  /** Why no worker could be had at the last look, if that was somebody's fault; the caller is told of each change. */
+  readonly trouble: Trouble;
   /** Sandboxes of this search whose isolation was not proved. */
   unproved: number;
 }
@@ -150,32 +143,38 @@ type Found = { readonly row: WorkerRow; readonly how: "same_slot" | "free" | "ta
 
 function newSearch({ ctx }: Shared, demand: LeaseDemand, options: AcquireOptions): Search {
   const holder = { runTag: shortTag(demand.runId), batchTag: shortTag(demand.batchId) };
-  return { demand, holder, startedAtMs: ctx.clock.nowMs(), ...options, fault: null, unproved: 0 };
+  const trouble = createTrouble(ctx.clock, options.onTrouble);
+  return { demand, holder, startedAtMs: ctx.clock.nowMs(), ...options, trouble, unproved: 0 };
 }
 
 async function acquire(shared: Shared, search: Search): Promise<PoolLease | null> {
   const { clock, settings, random } = shared.ctx;
   let first = true;
   let storeFailures = 0;
+  let retryAfterMs = 0;
   while (!isOver(shared, search)) {
     try {
-      const found = (first ? await trySameSlot(shared, search) : null) ?? (await look(shared, search));
+      const found =
+        (first ? await search.trouble.watchTable(trySameSlot(shared, search)) : null) ??
+        (await look(shared, search));
       if (found !== null) return await handOut(shared, search, found);
       storeFailures = 0;
     } catch (error) {
       if (!(error instanceof Fault) || !error.retryable || isHopeless(error, search)) throw error;
-      search.fault = error;
+      search.trouble.note(error);
       storeFailures += 1;
+      retryAfterMs = error.retryAfterMs ?? 0;
       shared.report({ kind: "fault", fault: error });
     }
     first = false;
     const waitedMs = clock.nowMs() - search.startedAtMs;
     const delayMs =
       pollDelayMs(settings.pollMs, waitedMs, shared.typicalWaitMs, random()) +
-      (storeFailures > 0 ? backoffMs(storeFailures, random()) : 0);
+      (storeFailures > 0 ? Math.max(retryAfterMs, backoffMs(storeFailures, random())) : 0);
     await clock.sleep(Math.max(1, Math.min(delayMs, search.deadlineAtMs - clock.nowMs())), search.signal);
   }
-  if (search.fault !== null && !search.signal.aborted) throw search.fault;
+  const fault = search.trouble.now();
+  if (fault !== null && !search.signal.aborted) throw fault;
   return null;
 }
 
@@ -205,9 +204,9 @@ async function look(shared: Shared, search: Search): Promise<Found | null> {
   if (await search.demand.isOver?.()) {
     throw new Fault("cancelled", "the batch's run was finished", { retryable: false });
   }
-  const { view, tried } = await readShared(shared);
+  const { view, tried } = await search.trouble.watchTable(readShared(shared));
   const isUntried = ({ slot }: WorkerRow) => !tried.has(slot);
-  if (search.fault?.code === "store_unavailable") search.fault = null; // it answers again
+  if (search.trouble.now()?.code === "store_unavailable") search.trouble.note(null); // it answers again
   await signIfPatient(shared, search, view);
   const nowMs = ctx.clock.nowMs();
   shared.lookedAtMs = nowMs;
@@ -281,23 +280,22 @@ function found(row: SlotRow | null, how: Found["how"]): Found | null {
 }
 
 async function create(shared: Shared, search: Search, view: PoolView): Promise<Found | null> {
-  const { ctx } = shared;
+  const { ctx, creations } = shared;
   const nowMs = ctx.clock.nowMs();
   const empty = emptySlots(ctx, view);
-  const occupied = view.slots.filter((row) => row.state !== "empty").length;
   const limit = Math.min(ctx.settings.slots, await targetOf(search.demand));
-  const isFull = empty.length === 0 || occupied >= limit;
-  if (isFull) search.fault = null; // what is missing is capacity
+  const isFull = empty.length === 0 || creations.countOccupied(view) >= limit;
+  if (isFull) search.trouble.note(null); // what is missing is capacity
   if (isFull || view.nextCreateAtMs > nowMs) return null;
-  if (shared.createNotBeforeMs > nowMs) {
-    search.fault = shared.lastFault; // another search of this container met it
+  const refusal = creations.refusal();
+  if (refusal !== null) {
+    search.trouble.note(refusal); // another search of this container met it
     return null;
   }
   const [slot] = drawSome(empty, 1, ctx.random);
   if (slot === undefined) return null;
-  const result = await createWhileWaitedFor(shared, search, slot.slot);
-  if (result === null) return null;
-  return afterCreation(search, result);
+  const result = await creations.create(slot.slot, search);
+  return result === null ? null : afterCreation(search, result);
 }
 
 async function targetOf({ targetWorkers = Number.POSITIVE_INFINITY }: LeaseDemand): Promise<number> {
@@ -308,64 +306,10 @@ function afterCreation(search: Search, result: CreationResult): Found | null {
   if (result.kind === "published") return { row: result.row, how: "created" };
   if (result.kind === "failed") {
     if (result.fault.code === "isolation_failed") search.unproved += 1;
-    search.fault = result.fault;
+    search.trouble.note(result.fault);
     if (!result.fault.retryable || isHopeless(result.fault, search)) throw result.fault;
   }
   return null;
-}
-
-/** Runs a creation, and leaves it to itself when the search is over first; null then. */
-async function createWhileWaitedFor(
-  shared: Shared,
-  search: Search,
-  slot: number,
-): Promise<CreationResult | null> {
-  const { ctx } = shared;
-  let waitedFor = true;
-  const creation = createWorker(ctx, slot, search.holder.runTag, () =>
-    waitedFor ? search.holder : null,
-  ).then((result) => noteCreation(shared, result));
-  const done = new AbortController();
-  const timeIsUp = ctx.clock
-    .sleep(search.deadlineAtMs - ctx.clock.nowMs(), AbortSignal.any([search.signal, done.signal]))
-    .then(() => null);
-  try {
-    const first = await Promise.race([creation, timeIsUp]);
-    if (first !== null) return first;
-    waitedFor = false;
-    leaveToItself(shared, creation);
-    return null;
-  } finally {
-    done.abort();
-  }
-}
-
-function leaveToItself(shared: Shared, creation: Promise<CreationResult>): void {
-  const freed = creation
-    .then(async (result) => {
-      // It may have been published as leased in the very moment in which the search gave up.
-      if (result.kind === "published" && result.row.state === "leased")
-        await releaseReady(shared.ctx, result.row);
-    })
-    .catch((fault: unknown) => shared.report({ kind: "fault", fault }))
-    .finally(() => shared.creations.delete(freed));
-  shared.creations.add(freed);
-}
-
-/** Backs off, for the whole container, while the provider refuses. */
-function noteCreation(shared: Shared, result: CreationResult): CreationResult {
-  const { ctx, report } = shared;
-  if (result.kind === "published") {
-    shared.failures = 0;
-    report({ kind: "created", slot: result.row.slot });
-  }
-  if (result.kind === "failed") {
-    shared.failures += 1;
-    shared.lastFault = result.fault;
-    shared.createNotBeforeMs = ctx.clock.nowMs() + backoffMs(shared.failures, ctx.random());
-    report({ kind: "fault", fault: result.fault });
-  }
-  return result;
 }
 
 /** Free slots that this container used, the latest first: containers that all draw from all collide. None in a crowd. */

@@ -59,6 +59,27 @@ export function emptySlots({ settings }: SlotContext, view: PoolView): SlotRow[]
   return view.slots.filter((row) => row.slot < settings.slots && row.state === "empty");
 }
 
+/**
+ * Slots that have a worker or are about to. Not those whose creation is past its time, or is known to have failed
+ * without a sure end (`failed` has their generations by slot): nothing useful comes of them, and until the sweep has
+ * freed them their batches need other ones.
+ */
+export function countOccupied(
+  { settings }: SlotContext,
+  view: PoolView,
+  nowMs: number,
+  failed: ReadonlyMap<number, number>,
+): number {
+  const isFutile = ({ slot, state, generation, leaseUntilMs = 0 }: SlotRow) => {
+    if (state !== "creating") return false;
+    const claimedAtMs = leaseUntilMs - settings.createLeaseMs;
+    return (
+      failed.get(slot) === generation || claimedAtMs + settings.createTimeoutMs < nowMs - settings.graceMs
+    );
+  };
+  return view.slots.filter((row) => row.state !== "empty" && !isFutile(row)).length;
+}
+
 function workersThat(view: PoolView, slots: number, holds: (row: WorkerRow) => boolean): WorkerRow[] {
   return view.slots.flatMap((row) => {
     const worker = row.slot < slots ? workerOf(row) : null;

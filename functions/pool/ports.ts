@@ -8,8 +8,8 @@
 import type { Fault } from "../rewards/faults.ts";
 import type { Chunk, WorkerEvent } from "../rewards/ports.ts";
 
-/** What a column may hold. */
-export type Scalar = string | number | boolean;
+/** What a column may hold. Bytes are kept as they are, and compared with nothing. */
+export type Scalar = string | number | boolean | Uint8Array;
 /** A row, by its stored column names; `pk` and `sk` are among them. */
 export type StoredRow = Readonly<Record<string, Scalar>>;
 

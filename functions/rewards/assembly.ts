@@ -4,7 +4,7 @@
 
 import { scoreVerdicts } from "../grading/reward.ts";
 import { judgeCase } from "../grading/verdict.ts";
-import type { CaseResult, SampleResult } from "./batch.ts";
+import type { CaseNotRun, CaseResult, SampleResult } from "./batch.ts";
 import type { ProgramResult } from "./board.ts";
 import type { Judgement } from "./chunk-run.ts";
 import { Fault } from "./faults.ts";
@@ -17,8 +17,10 @@ import type { CaseOutcome } from "./ports.ts";
 export function describeResult(program: PlannedProgram, result: ProgramResult): SampleResult {
   switch (result.kind) {
     case "graded": {
-      const { reward, passed } = scoreVerdicts(result.cases.map((single) => single.verdict));
-      return { kind: "graded", reward, passed, cases: result.cases };
+      const { caseNumbers, scoring } = program.task;
+      const cases = result.cases.map((single, index) => single ?? describeNotRun(caseNumbers, index));
+      const verdicts = cases.map((single) => single.verdict);
+      return { kind: "graded", ...scoreVerdicts(verdicts, scoring), cases };
     }
     case "syntax_error":
       return { kind: "syntax_error", reward: 0, reason: result.detail, total: program.task.inputs.length };
@@ -29,6 +31,10 @@ export function describeResult(program: PlannedProgram, result: ProgramResult): 
     default:
       throw new Error(`unknown result ${JSON.stringify(result satisfies never)}`);
   }
+}
+
+function describeNotRun(caseNumbers: readonly number[] | null, index: number): CaseNotRun {
+  return caseNumbers === null ? { verdict: null } : { verdict: null, caseNumber: caseNumbers[index] };
 }
 
 /** Room for the outputs that one batch keeps, in characters. */
@@ -58,7 +64,9 @@ export function judgeOutcome(
   if (matches === undefined) throw new Error(`case ${caseIndex} has no expected output`);
   const verdict = judgeCase({ end, stdout: outcome.stdout }, matches);
   const { wallMs, cpuMs, peakRssKib } = outcome;
-  const result: CaseResult = { verdict, wallMs, cpuMs, peakRssKib };
+  const { caseNumbers } = program.task;
+  const number = caseNumbers === null ? {} : { caseNumber: caseNumbers[caseIndex] };
+  const result: CaseResult = { verdict, ...number, wallMs, cpuMs, peakRssKib };
   return { kind: "case", result: room === null ? result : keepOutput(result, outcome, room) };
 }
 

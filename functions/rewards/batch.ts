@@ -23,12 +23,20 @@ export interface Batch {
 /** What happened on one test case, and what it cost. */
 export interface CaseResult {
   readonly verdict: Verdict;
+  /** Which of the task's test cases it is, where not all of them are run. */
+  readonly caseNumber?: number | undefined;
   readonly wallMs: number;
   readonly cpuMs: number;
   readonly peakRssKib: number;
   /** Only where the batch keeps outputs; null when it was not UTF-8. Left out when the batch's room for it is used up. */
   readonly stdout?: string | null;
   readonly stderrTail?: string;
+}
+
+/** A test case that was not run, or not to its end: another one had failed, which decides the reward. */
+export interface CaseNotRun {
+  readonly verdict: null;
+  readonly caseNumber?: number | undefined;
 }
 
 /** A fault as data: the sample has no reward, and this says why. */
@@ -44,7 +52,8 @@ export type SampleResult =
       readonly kind: "graded";
       readonly reward: number;
       readonly passed: number;
-      readonly cases: readonly CaseResult[];
+      /** One per case that the task has, or that was chosen of it. */
+      readonly cases: readonly (CaseResult | CaseNotRun)[];
     }
   | {
       readonly kind: "no_program";
@@ -94,13 +103,19 @@ export interface BatchHooks {
   readonly onSample?: (index: number, result: SampleResult) => void;
   /** Called when work starts and every 10 s from then on. Must not throw. */
   readonly onProgress?: (doneSamples: number, totalSamples: number) => void;
+  /**
+   * The whole answer, as it is to be recorded for those who send the batch again under its key; null when it has no
+   * place in a record. Asked once, of a batch that has a key and an answer without faults.
+   */
+  readonly encodeRecord?: (answer: BatchAnswer) => Promise<Uint8Array | null>;
 }
 
 /**
  * Grades one batch.
  *
  * Throws a `Fault` only when no program was started: `no_capacity`, `sandbox_unavailable`, `store_unavailable`,
- * `isolation_failed` or `misconfigured`; and `cancelled` or `run_finished` when it was told to stop. Every other fault is data in a
- * sample's result. All workers are back in the pool when it returns or throws.
+ * `isolation_failed` or `misconfigured`; and `cancelled`, `in_progress` or `run_finished` when it was told to stop. Of a
+ * batch with a key also `store_unavailable` when it was graded and its answer could not be recorded. Every other fault is
+ * data in a sample's result. All workers are back in the pool when it returns or throws.
  */
 export type GradeBatch = (batch: Batch, hooks: BatchHooks) => Promise<BatchAnswer>;

@@ -9,16 +9,20 @@
  *   the same chunk that had not started are innocent: they go back for free, since the suspects, and whatever else waits
  *   of their programs, are out of their way until the suspects are cleared. That ends, because each such loss finds new
  *   suspects; yet a case goes back for free eight times at most.
+ * - Once a case of a program that fails fast has failed, its other cases are not waited for: whatever becomes of them,
+ *   the reward is known. Such a program's cases are handed out in stages, so that most of them need not run at all.
  * - A program that is a suspect a second time while it runs alone is what ends workers: its fault isn't worth a retry.
  */
 import type { CaseResult } from "./batch.ts";
 import { Fault } from "./faults.ts";
 import type { PlannedProgram } from "./plan.ts";
+import { firstStage, nextStage } from "./stages.ts";
 import { type Assignment, createWorkQueue } from "./work-queue.ts";
 
 /** What came of a program; the same for all samples that it answers for. */
 export type ProgramResult =
-  | { readonly kind: "graded"; readonly cases: readonly CaseResult[] }
+  /** A case is null when it did not have to run. */
+  | { readonly kind: "graded"; readonly cases: readonly (CaseResult | null)[] }
   | { readonly kind: "syntax_error"; readonly detail: string }
   | { readonly kind: "fault"; readonly fault: Fault };
 
@@ -61,6 +65,8 @@ export interface GivenBack {
 interface ProgramState {
   readonly cases: (CaseResult | undefined)[];
   endedCases: number;
+  /** Cases that may be handed out by now. */
+  stage: number;
   started: boolean;
   lostWorkers: number;
   readonly suspects: Set<number>;
@@ -80,7 +86,7 @@ export function createBoard(
 ): Board {
   const queue = createWorkQueue(programs);
   const states = new Map<PlannedProgram, ProgramState>();
-  for (const program of programs) states.set(program, createState());
+  for (const program of programs) states.set(program, createState(firstStage(program.task)));
   let openPrograms = programs.length;
   let openCases = programs.reduce((sum, program) => sum + program.task.inputs.length, 0);
   let programsRun = 0;
@@ -119,8 +125,14 @@ export function createBoard(
       state.endedCases += 1;
       openCases -= 1;
       if (state.suspects.delete(caseIndex) && state.suspects.size === 0) queue.letGo(program);
-      const complete = state.endedCases === program.task.inputs.length;
-      if (complete) settle(program, { kind: "graded", cases: state.cases as CaseResult[] });
+      const total = program.task.inputs.length;
+      if (state.endedCases === total || (program.task.failFast && result.verdict.kind !== "passed")) {
+        const cases = Array.from({ length: total }, (_, index) => state.cases[index] ?? null);
+        settle(program, { kind: "graded", cases });
+      } else if (state.endedCases === state.stage) {
+        state.stage = nextStage(program.task, state.stage);
+        queue.allow(program, state.stage);
+      }
     },
     endAsSyntaxError(program, detail) {
       const state = stateOf(program);
@@ -161,10 +173,11 @@ export function createBoard(
   };
 }
 
-function createState(): ProgramState {
+function createState(stage: number): ProgramState {
   return {
     cases: [],
     endedCases: 0,
+    stage,
     started: false,
     lostWorkers: 0,
     suspects: new Set(),

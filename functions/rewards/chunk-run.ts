@@ -12,6 +12,10 @@ export interface ChunkSetup {
   readonly board: Board;
   readonly chunkId: string;
   readonly deadlineMs: number;
+  /** What is left of it. */
+  readonly leftMs: () => number;
+  /** Told when the worker's clock rings at the deadline before ours. */
+  readonly noteTimeIsUp: () => void;
   readonly signal: AbortSignal;
   /** What an outcome means for its test case. */
   readonly judge: (program: PlannedProgram, caseIndex: number, outcome: CaseOutcome) => Judgement;
@@ -22,6 +26,9 @@ export type Judgement =
   | { readonly kind: "case"; readonly result: CaseResult }
   | { readonly kind: "fault"; readonly fault: Fault };
 
+/** How much earlier than ours a worker's clock may ring. */
+const clockToleranceMs = 1_000;
+
 type CaseState = "waiting" | "started" | "ended";
 
 /** A program's cases in this chunk, by their index in the chunk. */
@@ -29,7 +36,8 @@ interface Tracked {
   readonly program: PlannedProgram;
   readonly caseIndexes: readonly number[];
   readonly states: CaseState[];
-  judgedAsSyntaxError: boolean;
+  /** The worker has told of the program as a whole: none of its cases is to come. */
+  isJudged: boolean;
 }
 
 interface ChunkRun {
@@ -77,7 +85,7 @@ function track(assignment: Assignment): Map<string, Tracked> {
   const tracked = new Map<string, Tracked>();
   for (const { program, caseIndexes } of assignment.portions) {
     const states = caseIndexes.map((): CaseState => "waiting");
-    tracked.set(program.id, { program, caseIndexes, states, judgedAsSyntaxError: false });
+    tracked.set(program.id, { program, caseIndexes, states, isJudged: false });
   }
   return tracked;
 }
@@ -110,10 +118,18 @@ function handleEvent(run: ChunkRun, event: Exclude<WorkerEvent, { kind: "summary
     }
     case "syntax_error": {
       const tracked = findProgram(run, event.programId);
-      tracked.judgedAsSyntaxError = true;
+      tracked.isJudged = true;
       if (run.setup.board.endAsSyntaxError(tracked.program, event.detail)) return;
-      tracked.judgedAsSyntaxError = false;
+      tracked.isJudged = false;
       throw breaksProtocol("found a syntax error in a program that has already run");
+    }
+    case "invalid_task": {
+      const tracked = findProgram(run, event.programId);
+      if (tracked.states.some((state) => state !== "waiting"))
+        throw breaksProtocol("could not run a program that it ran");
+      tracked.isJudged = true;
+      run.setup.board.fail(tracked.program, new Fault("invalid_task", `The worker: ${event.detail}.`));
+      return;
     }
     default:
       throw new Error(`unknown event ${JSON.stringify(event satisfies never)}`);
@@ -141,7 +157,7 @@ function endCase(run: ChunkRun, tracked: Tracked, caseIndex: number, outcome: Ca
 function findProgram(run: ChunkRun, programId: string): Tracked {
   const tracked = run.tracked.get(programId);
   if (tracked === undefined) throw breaksProtocol("told of a program that it was not given");
-  if (tracked.judgedAsSyntaxError) throw breaksProtocol("told of a program after its syntax error");
+  if (tracked.isJudged) throw breaksProtocol("told of a program that it had judged");
   return tracked;
 }
 
@@ -162,6 +178,8 @@ function settleRest(run: ChunkRun, end: ChunkEnd): "healthy" | "broken" {
       if (hasRest(run)) throw breaksProtocol("completed without an end for every case");
       return run.isolationFailed ? "broken" : "healthy";
     case "deadline":
+      if (run.setup.leftMs() > clockToleranceMs) throw breaksProtocol("stopped long before the deadline");
+      run.setup.noteTimeIsUp();
       for (const tracked of run.tracked.values()) {
         if (hasRestOf(tracked)) run.setup.board.fail(tracked.program, deadlineExceeded());
       }
@@ -209,7 +227,7 @@ function hasRest(run: ChunkRun): boolean {
 }
 
 function hasRestOf(tracked: Tracked): boolean {
-  return !tracked.judgedAsSyntaxError && tracked.states.some((state) => state !== "ended");
+  return !tracked.isJudged && tracked.states.some((state) => state !== "ended");
 }
 
 function casesIn(tracked: Tracked, wanted: CaseState): number[] {

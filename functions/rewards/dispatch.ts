@@ -9,12 +9,15 @@
  *   are gone.
  * - Everything ends through one signal: all programs settled, the deadline, the caller's cancellation, or a bug.
  *   Whichever it was, every lease is released before `dispatch` returns.
+ * - A batch of which no program was started when its time was up is refused as a whole, for the reason that kept its
+ *   workers away; one that was begun has an answer, in which what has not ended has no reward.
  */
 import { setMaxListeners } from "node:events";
 import type { Board } from "./board.ts";
 import { type ChunkSetup, deadlineExceeded, runChunk } from "./chunk-run.ts";
 import { endsBatch, Fault } from "./faults.ts";
 import type { Clock, WorkerLease, WorkerSource } from "./ports.ts";
+import { noCapacity, nothingStarted } from "./unstarted.ts";
 
 export interface DispatchSetup {
   readonly board: Board;
@@ -53,6 +56,9 @@ interface Dispatch {
   /** Until then no worker is asked for while others are here: the last request failed. */
   restUntilMs: number;
   pendingAcquire: AbortController | null;
+  /** Why no worker is had, as told by who is asked for one; null: none is free. */
+  trouble: Fault | null;
+  timeIsUp: boolean;
   wakeRecruiter: () => void;
   /** Why the whole batch has no answer. */
   failure: unknown;
@@ -81,6 +87,7 @@ export async function dispatch(setup: DispatchSetup): Promise<DispatchReport> {
   setup.signal.removeEventListener("abort", cancel);
   await deadline;
   if (state.failure !== null) throw state.failure;
+  if (state.timeIsUp && setup.board.programsRun() === 0) throw explainNothing(state);
   const { firstWorkerAtMs, workerIds, workersCreated, heldMs } = state;
   return { firstWorkerAtMs, workerIds, workersCreated, heldMs };
 }
@@ -97,6 +104,8 @@ function createDispatch(setup: DispatchSetup): Dispatch {
     crew: 0,
     restUntilMs: 0,
     pendingAcquire: null,
+    trouble: null,
+    timeIsUp: false,
     wakeRecruiter: () => {},
     failure: null,
     firstWorkerAtMs: null,
@@ -125,9 +134,15 @@ async function watchDeadline(state: Dispatch): Promise<void> {
   const { clock, deadlineAtMs } = state.setup;
   await clock.sleep(Math.max(0, deadlineAtMs - clock.nowMs()), state.stop.signal);
   if (state.stop.signal.aborted) return;
-  if (state.crew === 0) giveUp(state, noCapacity());
-  else state.setup.board.failAll(deadlineExceeded());
+  state.timeIsUp = true;
+  if (state.setup.board.programsRun() === 0) stopWith(state, explainNothing(state));
+  else state.setup.board.failAll(state.crew === 0 ? (state.trouble ?? noCapacity()) : deadlineExceeded());
   noteChange(state);
+}
+
+function explainNothing({ firstWorkerAtMs, trouble, setup }: Dispatch): Fault {
+  if (firstWorkerAtMs === null) return trouble ?? noCapacity();
+  return nothingStarted(setup.clock.nowMs() - firstWorkerAtMs);
 }
 
 /** No worker can be had: the fault of the batch when nothing was started, else of what is still open. */
@@ -183,9 +198,13 @@ function countWorthwhile(state: Dispatch): number {
 async function acquire(state: Dispatch): Promise<WorkerLease | Fault | null> {
   const wanted = new AbortController();
   state.pendingAcquire = wanted;
+  state.trouble = null;
   try {
     const { deadlineAtMs, workers } = state.setup;
-    const lease = await workers.acquire({ deadlineAtMs, signal: wanted.signal });
+    const onTrouble = (trouble: Fault | null) => {
+      if (state.pendingAcquire === wanted) state.trouble = trouble;
+    };
+    const lease = await workers.acquire({ deadlineAtMs, signal: wanted.signal, onTrouble });
     if (lease !== null || wanted.signal.aborted) return lease;
     return noCapacity();
   } catch (error) {
@@ -243,11 +262,17 @@ async function shouldYield(state: Dispatch, sinceMs: number): Promise<boolean> {
 
 function setUpChunk(state: Dispatch): ChunkSetup {
   const { board, clock, deadlineAtMs, judge, newId } = state.setup;
-  const deadlineMs = Math.max(1, deadlineAtMs - clock.nowMs());
-  return { board, chunkId: newId(), deadlineMs, signal: state.stop.signal, judge };
-}
-
-function noCapacity(): Fault {
-  const detail = "No worker became free before the batch's deadline. Send it again later.";
-  return new Fault("no_capacity", detail);
+  const leftMs = () => deadlineAtMs - clock.nowMs();
+  const noteTimeIsUp = () => {
+    state.timeIsUp = true;
+  };
+  return {
+    board,
+    chunkId: newId(),
+    deadlineMs: Math.max(1, leftMs()),
+    leftMs,
+    noteTimeIsUp,
+    signal: state.stop.signal,
+    judge,
+  };
 }

@@ -16,26 +16,37 @@ export type FaultCode =
   | "invalid_task"
   | "misconfigured"
   | "cancelled"
+  | "in_progress"
   | "run_finished";
 
 export class Fault extends Error {
   readonly code: FaultCode;
   /** Whether the same sample, sent again, may be graded. */
   readonly retryable: boolean;
+  /** How long whoever refused asked us to wait, from the moment of the refusal; null when it said nothing. */
+  readonly retryAfterMs: number | null;
 
   constructor(
     code: FaultCode,
     detail: string,
-    options: { readonly retryable?: boolean; readonly cause?: unknown } = {},
+    options: {
+      readonly retryable?: boolean;
+      readonly retryAfterMs?: number | null;
+      readonly cause?: unknown;
+    } = {},
   ) {
     super(detail, { cause: options.cause });
     this.name = "Fault";
     this.code = code;
+    this.retryAfterMs = options.retryAfterMs ?? null;
     this.retryable = options.retryable ?? (code !== "invalid_task" && code !== "misconfigured");
   }
 }
 
-/** Whether nobody wants the batch's answer any more, so that the fault is not of a sample but of the whole batch. */
+/**
+ * Whether nobody wants the batch's answer any more, so that the fault is not of a sample but of the whole batch:
+ * `in_progress` says that another attempt at it has taken its place.
+ */
 export function endsBatch({ code }: Fault): boolean {
-  return code === "cancelled" || code === "run_finished";
+  return code === "cancelled" || code === "in_progress" || code === "run_finished";
 }

@@ -5,6 +5,8 @@
  * E2B, AWS or the supervisor's wire format.
  */
 
+import type { Fault } from "./faults.ts";
+
 /** Limits of one test case. All are hard: a program over one of them gets that limit's verdict. */
 export interface Limits {
   /** Time from the moment the program is ready, without the time it waited for a CPU. */
@@ -68,6 +70,8 @@ export type WorkerEvent =
     }
   /** Judged once per program, before any of its code runs; its other cases never start. */
   | { readonly kind: "syntax_error"; readonly programId: string; readonly detail: string }
+  /** The worker can't run the program within its task's limits, nor could another one; its cases never start. */
+  | { readonly kind: "invalid_task"; readonly programId: string; readonly detail: string }
   | { readonly kind: "beat" }
   | { readonly kind: "summary"; readonly end: ChunkEnd };
 
@@ -86,6 +90,13 @@ export interface WorkerLease {
   release(condition: "healthy" | "broken"): Promise<void>;
 }
 
+export interface AcquireOptions {
+  readonly deadlineAtMs: number;
+  readonly signal: AbortSignal;
+  /** Told, while it waits, whose fault that is as far as is known; null: nobody's, no worker is free. Must not throw. */
+  readonly onTrouble?: (trouble: Fault | null) => void;
+}
+
 /** Where leases come from. */
 export interface WorkerSource {
   /**
@@ -94,10 +105,7 @@ export interface WorkerSource {
    * Resolves to null when `signal` is aborted or the deadline passes first (`no_capacity`); throws a `Fault` when
    * none can be had at all (`misconfigured`, `sandbox_unavailable`, `store_unavailable`, `isolation_failed`).
    */
-  acquire(options: {
-    readonly deadlineAtMs: number;
-    readonly signal: AbortSignal;
-  }): Promise<WorkerLease | null>;
+  acquire(options: AcquireOptions): Promise<WorkerLease | null>;
   /** Whether somebody waits who has no worker at all, for a batch that holds several. Never throws. */
   isWantedElsewhere?(): Promise<boolean>;
 }

@@ -4,7 +4,10 @@
  */
 
 import type { VerdictKind } from "../grading/verdict.ts";
-import { beginBatch, endBatch, isCancelled } from "../pool/batches/batch-record.ts";
+import type { BatchClaim, BatchKey } from "../pool/batches/batch-record.ts";
+import { type BatchBeginning, beginBatch } from "../pool/batches/begin-batch.ts";
+import { endBatch } from "../pool/batches/end-batch.ts";
+import type { HeldBatch, HoldBatchContext } from "../pool/batches/held-batch.ts";
 import type { LeaseSource } from "../pool/lease-source.ts";
 import { type Entry, enterRun } from "../pool/runs/enter.ts";
 import { keepRunAlive } from "../pool/runs/keep-alive.ts";
@@ -21,11 +24,12 @@ import type { SlotContext } from "../pool/slots/write.ts";
 import type { Batch, BatchAnswer, BatchHooks, GradeBatch, SampleResult } from "./batch.ts";
 import { createBatchGrader } from "./batch-grader.ts";
 import { Fault } from "./faults.ts";
+import { gradeUnderKey } from "./recorded-grading.ts";
 import { type WatchedWorkers, watchWorkers } from "./watched-workers.ts";
 
 export interface RunGraderDeps {
   readonly leases: LeaseSource;
-  readonly pool: SlotContext;
+  readonly pool: SlotContext & HoldBatchContext;
   /** Makes ids that never come twice. */
   readonly newId: () => string;
   /** Dollars for so much worker time. */
@@ -37,11 +41,15 @@ export interface RunGraderDeps {
 /** For whom a batch is graded. */
 export interface BatchOrigin {
   readonly runId: string;
-  /** The batch's name, if its client gave it one; only then can it be cancelled by others. */
-  readonly batchId: string | null;
+  /** The batch's name and body, if its client gave it a key: then it can be cancelled by others, and sent again. */
+  readonly key: BatchKey | null;
 }
 
-export type Admission = { readonly kind: "admitted"; readonly gradeBatch: GradeBatch } | RunRefusal;
+/** `gradeBatch` is for this batch alone, and must be called. */
+export type Admission =
+  | { readonly kind: "admitted"; readonly gradeBatch: GradeBatch }
+  | Exclude<BatchBeginning, { readonly kind: "begun" }>
+  | RunRefusal;
 
 export interface RunGrader {
   /** Lets a batch of the run begin; the grader that it gets is for that batch alone. Throws the table's faults. */
@@ -59,23 +67,23 @@ export function createRunGrader(deps: RunGraderDeps): RunGrader {
   const stopping = new AbortController();
   const underWay = new Set<Promise<unknown>>();
   return {
-    async admitBatch({ runId, batchId }) {
-      const entry = await entries.enter(runId);
+    async admitBatch({ runId, key }) {
+      const beginning = key === null ? null : await beginBatch(pool, key);
+      if (beginning !== null && beginning.kind !== "begun") return beginning;
+      const claim = beginning?.claim ?? null;
+      const entry = await enterClaimed(deps, entries, runId, claim);
       if (entry.kind !== "entered") return entry;
-      const attempt = deps.newId();
-      if (batchId !== null) await beginBatch(pool, batchId, attempt);
       const gradeBatch: GradeBatch = (batch, hooks) => {
         const signal = AbortSignal.any([hooks.signal, stopping.signal]);
-        const job: BatchJob = {
+        const job = {
           run: entry.run,
           beganAtMs: pool.clock.nowMs(),
-          batchId,
-          attempt,
+          batchId: claim?.batchId ?? deps.newId(),
           entries,
           readTarget,
           noteBatch,
         };
-        const grading = gradeForRun(deps, job, batch, { ...hooks, signal });
+        const grading = gradeAdmitted(deps, job, claim, batch, { ...hooks, signal });
         const settled = grading.catch(() => {}).finally(() => underWay.delete(settled));
         underWay.add(settled);
         return grading;
@@ -92,8 +100,10 @@ export function createRunGrader(deps: RunGraderDeps): RunGrader {
 interface BatchJob {
   readonly run: RunRow;
   readonly beganAtMs: number;
-  readonly batchId: string | null;
-  readonly attempt: string;
+  /** Its key's, or one that only its workers know it by. */
+  readonly batchId: string;
+  /** The record under its key. */
+  readonly held: HeldBatch | null;
   readonly entries: RunEntries;
   readonly readTarget: () => Promise<number>;
   readonly noteBatch: NoteBatch;
@@ -123,6 +133,37 @@ function rememberDefaultRun(pool: SlotContext): RunEntries {
   };
 }
 
+/** Enters the run. A batch that has claimed its record and can't be graded is over. */
+async function enterClaimed(
+  { pool, report }: RunGraderDeps,
+  entries: RunEntries,
+  runId: string,
+  claim: BatchClaim | null,
+): Promise<Entry> {
+  let isEntered = false;
+  try {
+    const entry = await entries.enter(runId);
+    isEntered = entry.kind === "entered";
+    return entry;
+  } finally {
+    if (!isEntered && claim !== null) await endBatch(pool, claim).catch(report);
+  }
+}
+
+function gradeAdmitted(
+  deps: RunGraderDeps,
+  job: Omit<BatchJob, "held">,
+  claim: BatchClaim | null,
+  batch: Batch,
+  hooks: BatchHooks,
+): Promise<BatchAnswer> {
+  if (claim === null) return gradeForRun(deps, { ...job, held: null }, batch, hooks);
+  return gradeUnderKey(deps.pool, claim, hooks, {
+    grade: (held, signal) => gradeForRun(deps, { ...job, held }, batch, { ...hooks, signal }),
+    report: deps.report,
+  });
+}
+
 async function gradeForRun(
   deps: RunGraderDeps,
   job: BatchJob,
@@ -134,7 +175,7 @@ async function gradeForRun(
   const workers = watchWorkers(leaseFor(deps, job), {
     clock,
     findEnd: () => findEnd(deps, job),
-    asksAlways: job.batchId !== null,
+    asksAlways: job.held !== null,
   });
   const gradeBatch = createBatchGrader({ workers, clock, newId: deps.newId, config: { maxWorkers } });
   const counts = countResults();
@@ -158,7 +199,6 @@ async function gradeForRun(
     throw error;
   } finally {
     over.abort();
-    if (job.batchId !== null) await endBatch(deps.pool, job.batchId, job.attempt).catch(deps.report);
   }
 }
 
@@ -171,10 +211,10 @@ function isOfFinishedRun(error: unknown): boolean {
  * sure then, also while the remembered target is older than the run.
  */
 function leaseFor(deps: RunGraderDeps, job: BatchJob) {
-  const { run, batchId, attempt, readTarget } = job;
+  const { run, batchId, readTarget } = job;
   return deps.leases.forBatch({
     runId: run.runId,
-    batchId: batchId ?? attempt,
+    batchId,
     runWorkers: run.workers,
     targetWorkers: async () =>
       (await findEnd(deps, job)) === null ? Math.max(run.workers, await readTarget()) : 0,
@@ -183,8 +223,8 @@ function leaseFor(deps: RunGraderDeps, job: BatchJob) {
 
 async function findEnd({ pool, report }: RunGraderDeps, job: BatchJob): Promise<Fault | null> {
   try {
-    if (job.batchId !== null && (await isCancelled(pool, job.batchId, job.attempt)))
-      return new Fault("cancelled", "The batch was cancelled.");
+    const end = await job.held?.findEnd();
+    if (end) return end;
     const run = await getRun(pool, job.run.runId);
     if (run?.finishedAtMs === undefined) return null;
     job.entries.forget();
@@ -246,7 +286,9 @@ function countResults() {
       samples += 1;
       if (result.kind === "fault") faults += 1;
       if (result.kind !== "graded") return;
-      for (const { verdict } of result.cases) verdicts[verdict.kind] = (verdicts[verdict.kind] ?? 0) + 1;
+      for (const { verdict } of result.cases) {
+        if (verdict !== null) verdicts[verdict.kind] = (verdicts[verdict.kind] ?? 0) + 1;
+      }
     },
   };
 }

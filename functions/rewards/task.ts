@@ -2,13 +2,23 @@
  * A task made ready for grading: every expected output is read once, before any worker is asked for.
  */
 import { createHash } from "node:crypto";
-import { type Comparison, type OutputMatcher, prepareExpected } from "../grading/comparison.ts";
+import { type Comparison, prepareExpected } from "../grading/comparison.ts";
+import type { OutputMatcher } from "../grading/expectation.ts";
+import type { Scoring } from "../grading/reward.ts";
+import type { StdinCase, TaskTests } from "../tasks/normal-form.ts";
+import { describeUnsupported, isRunnable } from "../tasks/supported-kinds.ts";
+import { chooseTests } from "../tasks/test-choice.ts";
 import type { Limits } from "./ports.ts";
 
 export interface TaskDefinition {
-  readonly testCases: readonly { readonly input: string; readonly output: string }[];
+  readonly tests: TaskTests;
   readonly comparison: Comparison;
   readonly limits: Limits;
+  readonly scoring: Scoring;
+  /** Run so many of the test cases, the same ones for everybody; null: all. */
+  readonly maxTests: number | null;
+  /** A program's further cases need not run once one has failed. For `all_or_nothing` only. */
+  readonly failFast: boolean;
 }
 
 export interface PreparedTask {
@@ -18,12 +28,19 @@ export interface PreparedTask {
   /** One per input: does this standard output match what is expected? */
   readonly matchers: readonly OutputMatcher[];
   readonly limits: Limits;
+  /** Its weights are those of the cases that are run. */
+  readonly scoring: Scoring;
+  readonly failFast: boolean;
+  /** Of each input, which of the task's test cases it is; null: all are run, in order. */
+  readonly caseNumbers: readonly number[] | null;
 }
 
 export type TaskPreparation =
   | { readonly kind: "ready"; readonly task: PreparedTask }
+  | { readonly kind: "unsupported"; readonly detail: string }
   | {
       readonly kind: "unreadable";
+      /** What is wrong with the expected output of which case. */
       readonly problems: readonly { readonly caseIndex: number; readonly detail: string }[];
     };
 
@@ -36,31 +53,54 @@ export type PrepareTask = (definition: TaskDefinition) => TaskPreparation;
 export function createTaskPreparer(): PrepareTask {
   const known = new Map<string, TaskPreparation>();
   return (definition) => {
-    const contentKey = hashContent(definition);
+    const testsHash = hashTests(definition.tests);
+    const { comparison, limits, scoring, maxTests, failFast } = definition;
+    const contentKey = hash(JSON.stringify([testsHash, comparison, limits, scoring, maxTests, failFast]));
     const earlier = known.get(contentKey);
     if (earlier !== undefined) return earlier;
-    const preparation = prepareTask(definition, contentKey);
+    const preparation = prepareTask(definition, testsHash, contentKey);
     known.set(contentKey, preparation);
     return preparation;
   };
 }
 
-function prepareTask(definition: TaskDefinition, contentKey: string): TaskPreparation {
+function prepareTask(definition: TaskDefinition, testsHash: string, contentKey: string): TaskPreparation {
+  const { tests, comparison, limits, maxTests, failFast } = definition;
+  if (!isRunnable(tests)) return { kind: "unsupported", detail: describeUnsupported(tests) };
   const matchers: OutputMatcher[] = [];
   const problems: { caseIndex: number; detail: string }[] = [];
-  for (const [caseIndex, testCase] of definition.testCases.entries()) {
-    const expected = prepareExpected(definition.comparison, testCase.output);
+  for (const [caseIndex, testCase] of tests.cases.entries()) {
+    const expected = prepareExpected(comparison, testCase.output);
     if (expected.kind === "ok") matchers.push(expected.matches);
     else problems.push({ caseIndex, detail: expected.detail });
   }
   if (problems.length > 0) return { kind: "unreadable", problems };
-  const inputs = definition.testCases.map((testCase) => testCase.input);
-  return { kind: "ready", task: { contentKey, inputs, matchers, limits: definition.limits } };
+  if (matchers.every((matches) => matches(""))) {
+    const detail =
+      "no test case of this task expects any output, so that a program that does nothing would be right";
+    return { kind: "unreadable", problems: [{ caseIndex: 0, detail }] };
+  }
+  const { rule, weights } = definition.scoring;
+  const chosen = chooseTests(testsHash, matchers.length, maxTests ?? matchers.length, weights);
+  const pick = <T>(items: readonly T[]): T[] => chosen.map((index) => items[index] as T);
+  const task: PreparedTask = {
+    contentKey,
+    inputs: pick(tests.cases.map((testCase) => testCase.input)),
+    matchers: pick(matchers),
+    limits,
+    scoring: { rule, weights: weights === null ? null : pick(weights) },
+    failFast,
+    caseNumbers: chosen.length < matchers.length ? chosen : null,
+  };
+  return { kind: "ready", task };
 }
 
-function hashContent(definition: TaskDefinition): string {
-  const { timeMs, memoryMib, outputBytes } = definition.limits;
-  const cases = definition.testCases.map((testCase) => [testCase.input, testCase.output]);
-  const content = JSON.stringify([definition.comparison, timeMs, memoryMib, outputBytes, cases]);
-  return createHash("sha256").update(content).digest("base64");
+/** Of the cases as they are run, however they were written down. */
+function hashTests(tests: TaskTests): string {
+  if (tests.kind !== "stdin") return hash(JSON.stringify(tests));
+  return hash(JSON.stringify(tests.cases.map(({ input, output }: StdinCase) => [input, output])));
+}
+
+function hash(text: string): string {
+  return createHash("sha256").update(text).digest("base64");
 }

@@ -25,19 +25,19 @@ export interface WatchedWorkers extends WorkerSource {
 /** What was true when the batch asked for a worker is believed for so long. */
 const askEveryMs = 5_000;
 
-export function watchWorkers(source: WorkerSource, options: WatchOptions): WatchedWorkers {
-  const { clock, findEnd, asksAlways } = options;
+export function watchWorkers(source: WorkerSource, watch: WatchOptions): WatchedWorkers {
+  const { clock, findEnd, asksAlways } = watch;
   const tally = { heldMs: 0, created: 0 };
   return {
     heldMs: () => tally.heldMs,
     created: () => tally.created,
     isWantedElsewhere: async () => (await source.isWantedElsewhere?.()) ?? false,
-    async acquire({ deadlineAtMs, signal }) {
+    async acquire({ signal, ...options }) {
       const askedAtMs = clock.nowMs();
-      const waiting = watchWhileWaiting(options);
+      const waiting = watchWhileWaiting(watch);
       try {
         const both = AbortSignal.any([signal, waiting.ended]);
-        const lease = await source.acquire({ deadlineAtMs, signal: both });
+        const lease = await source.acquire({ ...options, signal: both });
         const isQuick = clock.nowMs() - askedAtMs < askEveryMs;
         const end = waiting.end() ?? (lease === null || (isQuick && !asksAlways) ? null : await findEnd());
         if (end === null) return lease && watchLease(lease, clock, findEnd, tally);

@@ -7,6 +7,7 @@
  */
 import { aimForCases, type ChunkFill, chunkLimits, isChunkFull, shareOfProgram } from "./chunking.ts";
 import type { PlannedProgram } from "./plan.ts";
+import { firstStage } from "./stages.ts";
 
 /** The cases of one program in one chunk. */
 export interface Portion {
@@ -33,6 +34,8 @@ export interface WorkQueue {
   /** What waits of this program, except alone, is not handed out until it is let go: it may be what ends workers. */
   hold(program: PlannedProgram): void;
   letGo(program: PlannedProgram): void;
+  /** So many of the program's cases may be handed out by now, the first ones; never fewer than before. */
+  allow(program: PlannedProgram, cases: number): void;
   /** Forgets what waits of this program: its fate is known. */
   drop(program: PlannedProgram): void;
 }
@@ -40,6 +43,8 @@ export interface WorkQueue {
 interface Waiting {
   readonly program: PlannedProgram;
   nextCase: number;
+  /** The first case that may not be handed out yet. */
+  endCase: number;
   readonly returned: number[];
   listed: boolean;
   held: boolean;
@@ -53,10 +58,11 @@ export function createWorkQueue(programs: readonly PlannedProgram[]): WorkQueue 
   let alone: { program: PlannedProgram; caseIndex: number }[] = [];
   let together = 0;
   for (const program of programs) {
-    const entry = { program, nextCase: 0, returned: [], listed: true, held: false, aloneCases: 0 };
+    const endCase = firstStage(program.task);
+    const entry = { program, nextCase: 0, endCase, returned: [], listed: true, held: false, aloneCases: 0 };
     waiting.set(program, entry);
     line.push(entry);
-    together += program.task.inputs.length;
+    together += endCase;
   }
 
   const list = (entry: Waiting) => {
@@ -124,10 +130,16 @@ export function createWorkQueue(programs: readonly PlannedProgram[]): WorkQueue 
       together += countWaiting(entry);
       list(entry);
     },
+    allow(program, cases) {
+      const entry = waiting.get(program) as Waiting;
+      if (!entry.held) together += cases - entry.endCase;
+      entry.endCase = cases;
+      if (!entry.held) list(entry);
+    },
     drop(program) {
       const entry = waiting.get(program) as Waiting;
       if (!entry.held) together -= countWaiting(entry);
-      entry.nextCase = program.task.inputs.length;
+      entry.nextCase = entry.endCase;
       entry.returned.length = 0;
       if (entry.aloneCases > 0) alone = alone.filter((single) => single.program !== program);
       entry.aloneCases = 0;
@@ -136,7 +148,7 @@ export function createWorkQueue(programs: readonly PlannedProgram[]): WorkQueue 
 }
 
 function countWaiting(entry: Waiting): number {
-  return entry.program.task.inputs.length - entry.nextCase + entry.returned.length;
+  return entry.endCase - entry.nextCase + entry.returned.length;
 }
 
 /** Takes up to `share` cases that fit into `roomBytes`; the first of a chunk always fits. */

@@ -42,7 +42,12 @@ class Chunk:
         self._case_count = 0
         self._loop = loop
         self._sink = sink
-        for program in [Program(request) for request in programs]:
+        for request in programs:
+            problem = request.get("problem")
+            if problem is not None:
+                self._sink.write({"type": "invalid_task", "program": request["id"], "detail": problem})
+                continue
+            program = Program(request)
             self.waiting.extend(Unit(self, program, index) for index in range(program.case_count))
         self._deadline = loop.call_later(deadline_s, self.stop, "deadline")
         self._beat_timer = loop.call_later(_BEAT_INTERVAL_S, self._beat)

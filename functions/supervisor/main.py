@@ -33,6 +33,7 @@ from zygote import is_rootless
 _OWN_MEMORY_MIB = 128
 _OOM_PROTECTION = "-900"
 _OWN_NICENESS = -10
+_KERNEL_LEAVES = 0.85
 
 
 def main() -> None:
@@ -96,7 +97,9 @@ def _make_scheduler(options: argparse.Namespace) -> Scheduler:
     cpus = sorted(os.sched_getaffinity(0))
     if options.cpus:
         cpus = [int(cpu) for cpu in options.cpus.split(",")]
-    machine_mib = options.memory_mib or os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 20
+    real_mib = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 20
+    # The kernel keeps a part for itself. Whoever names much more than there is must not have programs run out of it.
+    machine_mib = min(options.memory_mib or real_mib, int(real_mib / _KERNEL_LEAVES))
     return Scheduler(cpus, machine_mib - _OWN_MEMORY_MIB)
 
 

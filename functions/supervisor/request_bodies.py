@@ -26,7 +26,8 @@ def read_fencing_token(body: dict) -> int:
 
 
 def read_chunk(body: dict, memory_mib: int):
-    """(fencing token, chunk id, programs, deadline in seconds)"""
+    """(fencing token, chunk id, programs, deadline in seconds). A program that this worker can't run has a `problem`;
+    that is no reason to refuse those beside it."""
     token = read_fencing_token(body)
     chunk_id = _string(body, "chunk_id")
     deadline_s = _integer(body, "deadline_ms", 1, _MAX_DEADLINE_MS) / 1e3
@@ -34,24 +35,31 @@ def read_chunk(body: dict, memory_mib: int):
     if not isinstance(programs, list):
         raise _invalid("programs is not a list")
     for program in programs:
-        _check_program(program, memory_mib)
+        _check_program(program)
+        program["problem"] = _find_problem(program, memory_mib)
     return token, chunk_id, programs, deadline_s
 
 
-def _check_program(program, memory_mib: int) -> None:
+def _check_program(program) -> None:
     if not isinstance(program, dict) or not isinstance(program.get("limits"), dict):
         raise _invalid("a program is not an object with limits")
     _string(program, "id")
-    _encodable(_string(program, "source"), "source")
+    _string(program, "source")
     inputs = program.get("inputs")
     if not isinstance(inputs, list) or not all(isinstance(text, str) for text in inputs):
         raise _invalid("inputs is not a list of strings")
-    for text in inputs:
-        _encodable(text, "an input")
     for name, (low, high) in _LIMIT_RANGES.items():
         _integer(program["limits"], name, low, high)
+
+
+def _find_problem(program, memory_mib: int):
     if program["limits"]["memory_mib"] > memory_mib:
-        raise _invalid("memory_mib is over the %d MiB that this worker has for programs" % memory_mib)
+        return "memory_mib is over the %d MiB that this worker has for programs" % memory_mib
+    if not _is_encodable(program["source"]):
+        return "source holds a lone surrogate, which is not text"
+    if not all(_is_encodable(text) for text in program["inputs"]):
+        return "an input holds a lone surrogate, which is not text"
+    return None
 
 
 def _integer(holder: dict, name: str, low: int, high: int) -> int:
@@ -68,11 +76,12 @@ def _string(holder: dict, name: str) -> str:
     return value
 
 
-def _encodable(text: str, what: str) -> None:
+def _is_encodable(text: str) -> bool:
     try:
         text.encode("utf-8")
+        return True
     except UnicodeEncodeError:
-        raise _invalid("%s holds a lone surrogate, which is not text" % what) from None
+        return False
 
 
 def _invalid(detail: str) -> HttpError:

@@ -96,7 +96,8 @@ class Sandbox:
         self._mount_private_places()
         self.stage = "ids"
         kernel.write_file("/proc/self/oom_score_adj", "1000")
-        os.setpriority(os.PRIO_PROCESS, 0, 0)
+        if os.getpriority(os.PRIO_PROCESS, 0) < 0:  # one that was started low can't be raised without privilege
+            os.setpriority(os.PRIO_PROCESS, 0, 0)
         uid = self._become_nobody(sequence)
         self.stage = "privileges"
         kernel.clear_capabilities()

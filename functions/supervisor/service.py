@@ -4,7 +4,8 @@
     POST /v1/execute   a chunk in, its lines out
     POST /v1/cancel    raises the fence and stops what runs
 
-Every request carries the worker's secret as a bearer token.
+Every request carries the worker's secret as a bearer token. One that executes or cancels may say for which life of the
+supervisor it is meant: one that was started again has forgotten its highest fencing token, and must not be trusted.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import platform
+import secrets
 
 import preflight
 import request_bodies
@@ -25,6 +27,7 @@ class Service:
         self._secret = secret.encode()
         self._version = version
         self._mode = mode
+        self._instance = secrets.token_urlsafe(6)
         self._state = "starting"
         self._properties = {}
         self._failed = []
@@ -47,6 +50,7 @@ class Service:
         return 200, {
             "state": "ready",
             "version": self._version,
+            "instance": self._instance,
             "python": platform.python_version(),
             "mode": self._mode,
             "slots": len(self._scheduler.slots),
@@ -74,6 +78,7 @@ class Service:
         status, health = self.health()
         if status != 200:
             raise HttpError(503, "not_ready", "isolation is not proved", state=health["state"])
+        self._check_instance(request)
         body = request_bodies.read_object(request.body)
         token, chunk_id, programs, deadline_s = request_bodies.read_chunk(body, self._scheduler.memory_mib)
         request.body = b""
@@ -89,11 +94,17 @@ class Service:
         return None
 
     async def _cancel(self, request: Request):
+        self._check_instance(request)
         token = request_bodies.read_fencing_token(request_bodies.read_object(request.body))
         try:
             return 200, {"stopped": await self._scheduler.cancel(token)}
         except StaleToken:
             raise self._stale() from None
+
+    def _check_instance(self, request: Request) -> None:
+        wanted = request.headers.get("x-supervisor-instance", self._instance)
+        if wanted != self._instance:
+            raise HttpError(409, "restarted", "this supervisor was started again and knows nothing of its past")
 
     def _stale(self) -> HttpError:
         now = self._scheduler.fencing_token

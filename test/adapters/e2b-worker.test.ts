@@ -5,6 +5,8 @@ import { createE2bSandboxes } from "../../functions/adapters/e2b-sandboxes.ts";
 import { connectionTo } from "../../functions/adapters/worker-access.ts";
 import type { WorkerAddress } from "../../functions/pool/ports.ts";
 import { describeEachUser, type ServerProcess, startServerProcess } from "../e2b-server/server-process.ts";
+import type { SeenRequest } from "../faults/proxy/fault.ts";
+import { type FaultProxy, startFaultProxy } from "../faults/proxy/fault-proxy.ts";
 import {
   addressFrom,
   collect,
@@ -18,26 +20,26 @@ import {
   supervisor,
   sweep,
 } from "./cloud.ts";
-import { type FaultyProxy, startFaultyProxy } from "./faulty-proxy.ts";
 
 /** From the sandbox's creation to a ready worker, the control plane's own time left out, on a machine that is idle. */
 const readyLimitMs = 1_500;
+
+const isCreation = ({ path, method }: SeenRequest) => path === "control" && method === "POST";
 
 /** How many times as long work takes that wants a CPU all the time. */
 const crowding = () => Math.max(1, (loadavg()[0] ?? 0) / availableParallelism());
 
 describeEachUser((uid, who) => {
   let server: ServerProcess;
-  let api: FaultyProxy;
-  let inside: FaultyProxy;
-  const e2b = () => optionsFor(server, { apiUrl: api.url, sandboxUrl: inside.url });
+  let proxy: FaultProxy;
+  const e2b = () => optionsFor(server, { apiUrl: proxy.controlUrl, sandboxUrl: proxy.sandboxUrl });
   beforeAll(async () => {
     server = await startServerProcess(uid === undefined ? {} : { uid });
-    api = await startFaultyProxy(server.target.apiUrl);
-    inside = await startFaultyProxy(server.target.sandboxUrl);
+    const { apiUrl: control, sandboxUrl: sandbox } = server.target;
+    proxy = await startFaultProxy({ control, sandbox });
   });
   afterAll(async () => {
-    await Promise.all([api?.close(), inside?.close(), server?.stop()]);
+    await Promise.all([proxy?.close(), server?.stop()]);
   });
 
   it("is created, proves itself, runs programs and is killed", async () => {
@@ -66,13 +68,12 @@ describeEachUser((uid, who) => {
     const workers = factoryFor(e2b());
     const times: { totalMs: number; serverMs: number; requests: number }[] = [];
     for (let round = 0; round < 3; round += 1) {
-      api.seen.length = 0;
-      inside.seen.length = 0;
+      proxy.requests.length = 0;
       const startedMs = performance.now();
       expect(await workers.create({ ...order, slot: round }, never)).toMatchObject({ kind: "created" });
       const totalMs = performance.now() - startedMs;
-      const serverMs = api.seen.find(({ method }) => method === "POST")?.wallMs ?? 0;
-      times.push({ totalMs, serverMs, requests: api.seen.length + inside.seen.length });
+      const serverMs = proxy.requests.find(isCreation)?.wallMs ?? 0;
+      times.push({ totalMs, serverMs, requests: proxy.requests.length });
     }
     expect(await sweep(e2b(), order.poolId)).toHaveLength(3);
     const ready = times.map(({ totalMs, serverMs }) => Math.round(totalMs - serverMs));
@@ -84,9 +85,9 @@ describeEachUser((uid, who) => {
 
   it("has no way out, no public ports, an end, our marks, and the memory that E2B tells", async () => {
     const order = newOrder({ ttlMs: 61_500 });
-    api.seen.length = 0;
+    proxy.requests.length = 0;
     const created = addressFrom(await factoryFor(e2b()).create(order, never));
-    const creation = api.seen.find(({ method }) => method === "POST");
+    const creation = proxy.requests.find(isCreation);
     expect(JSON.parse(creation?.body ?? "")).toEqual({
       templateID: "base",
       timeout: 62,

@@ -6,6 +6,8 @@ import { type E2bOptions, resolveE2bOptions } from "../../functions/adapters/e2b
 import { redact } from "../../functions/adapters/e2b-redaction.ts";
 import { createE2bSandboxes } from "../../functions/adapters/e2b-sandboxes.ts";
 import { connectionTo, readAccess } from "../../functions/adapters/worker-access.ts";
+import type { Fault, SeenRequest } from "../faults/proxy/fault.ts";
+import { type FaultProxy, startFaultProxy } from "../faults/proxy/fault-proxy.ts";
 import {
   addressFrom,
   collect,
@@ -18,21 +20,19 @@ import {
   sweep,
   type TestServer,
 } from "./cloud.ts";
-import { type FaultyProxy, type SeenRequest, startFaultyProxy } from "./faulty-proxy.ts";
 
 const apiKey = "e2b_0123456789abcdef0123456789abcdef01234567";
 const order = newOrder();
 const printed: string[] = [];
 let server: TestServer;
-let api: FaultyProxy;
-let inside: FaultyProxy;
+let proxy: FaultProxy;
 let e2b: E2bOptions;
 
 beforeAll(async () => {
   server = await startRoomyServer(apiKey, (line) => printed.push(line));
-  api = await startFaultyProxy(server.target.apiUrl);
-  inside = await startFaultyProxy(server.target.sandboxUrl);
-  e2b = { apiKey, apiUrl: api.url, sandboxUrl: inside.url, sandboxRequestTimeoutMs: 1_000 };
+  const { apiUrl: control, sandboxUrl: sandbox } = server.target;
+  proxy = await startFaultProxy({ control, sandbox });
+  e2b = { apiKey, apiUrl: proxy.controlUrl, sandboxUrl: proxy.sandboxUrl, sandboxRequestTimeoutMs: 1_000 };
   for (const stream of [process.stdout, process.stderr]) {
     const write = stream.write.bind(stream) as (...given: unknown[]) => boolean;
     vi.spyOn(stream, "write").mockImplementation(((...given: unknown[]) => {
@@ -43,11 +43,10 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   vi.restoreAllMocks();
-  await Promise.all([api?.close(), inside?.close(), server?.stop()]);
+  await Promise.all([proxy?.close(), server?.stop()]);
 });
 afterEach(async () => {
-  api.plan = () => "pass";
-  inside.plan = () => "pass";
+  proxy.clear();
   await sweep(e2b, order.poolId);
 });
 
@@ -55,7 +54,7 @@ afterEach(async () => {
 const everythingOf = (value: unknown): string =>
   [inspect(value, { depth: 20, showHidden: true }), JSON.stringify(value), String(value)].join("\n");
 
-const isInside = ({ path }: SeenRequest) => path === "/process.Process/Start" || path.startsWith("/files");
+const isInside = ({ url }: SeenRequest) => url === "/process.Process/Start" || url.startsWith("/files");
 
 /** Every secret that a request carried, sent back in its refusal. */
 function echo(request: SeenRequest): string {
@@ -68,7 +67,7 @@ function echo(request: SeenRequest): string {
 /** The secrets that requests carried since the proxies were started. */
 function secretsSeen(): string[] {
   const found = new Set([apiKey]);
-  for (const { headers } of [...api.seen, ...inside.seen]) {
+  for (const { headers } of proxy.requests) {
     for (const name of ["x-access-token", "e2b-traffic-access-token"]) {
       if (typeof headers[name] === "string") found.add(headers[name]);
     }
@@ -117,7 +116,7 @@ describe("a failure", () => {
     { what: "create a sandbox, too fast", plan: () => failWith((r) => r.method === "POST", 429) },
     { what: "bring files and command in", plan: () => failWith(isInside, 400) },
     { what: "bring files and command in, by a cut", plan: () => failWith(isInside, "reset_before") },
-    { what: "reach the port", plan: () => failWith((r) => r.path === "/v1/health", 400) },
+    { what: "reach the port", plan: () => failWith((r) => r.url === "/v1/health", 400) },
   ])("to $what tells none, whatever the server echoes", async ({ plan }) => {
     plan();
     const factory = factoryFor(e2b, { ...hastyClock, sleep: (_, signal) => hastyClock.sleep(60, signal) });
@@ -147,12 +146,9 @@ describe("a failure", () => {
 });
 
 function failWith(matches: (request: SeenRequest) => boolean, how: number | "reset_before"): void {
-  const plan = (request: SeenRequest) => {
-    if (!matches(request)) return "pass";
-    return how === "reset_before" ? how : { status: how, body: echo(request) };
-  };
-  api.plan = plan;
-  inside.plan = plan;
+  const fault = (request: SeenRequest): Fault =>
+    how === "reset_before" ? { kind: how } : { kind: "answer", status: how, body: echo(request) };
+  proxy.add({ path: ["control", "envd", "supervisor"], match: { where: matches }, fault });
 }
 
 it.each([

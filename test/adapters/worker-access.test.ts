@@ -11,12 +11,14 @@ import { collect, doublingChunk, factoryFor, never } from "./cloud.ts";
 
 const token = "0f".repeat(32);
 const poolId = "5f0c7c43-6f1e-4f0e-9b1e-0d8f5f5ed7b7";
-const access = { poolId, trafficToken: token, domain: null };
+const access = { poolId, trafficToken: token, domain: null, instance: null };
 
 describe("a worker's access text", () => {
   it.each([
     { what: "E2B's token", value: access },
     { what: "a domain of its own", value: { ...access, domain: "sandboxes.example.org" } },
+    { what: "a supervisor's instance", value: { ...access, instance: "Ab_-3xYz" } },
+    { what: "an instance that looks like none", value: { ...access, instance: "-", domain: "x.org" } },
     { what: "no token", value: { ...access, trafficToken: null } },
     { what: "a token of another form", value: { ...access, trafficToken: "Ab c/+%~-ü" } },
     { what: "a token in capitals", value: { ...access, trafficToken: "ABCD" } },
@@ -28,17 +30,23 @@ describe("a worker's access text", () => {
     expect(Buffer.byteLength(text)).toBeLessThanOrEqual(130);
   });
 
-  it.each(["", "x", "x ", "q abc", "x a b c", "tabc%E0%A4%A pool", `${"a".repeat(64)} ${"b".repeat(64)}`])(
-    "that can't be read (%j) is a lost worker when it is used, not before",
-    async (text) => {
-      const worker = { sandboxId: "i1", slot: 0, generation: 1, access: text };
-      const executor = factoryFor({ apiKey: "e2b_test" }).attach(worker);
-      await expect(collect(executor.execute(doublingChunk("c"), 1, never))).rejects.toMatchObject({
-        name: "Fault",
-        code: "worker_lost",
-      });
-    },
-  );
+  it.each([
+    "",
+    "x",
+    "x ",
+    "q abc",
+    "x a",
+    "x a - c d",
+    "tabc%E0%A4%A pool -",
+    `${"a".repeat(64)} ${"b".repeat(64)}`,
+  ])("that can't be read (%j) is a lost worker when it is used, not before", async (text) => {
+    const worker = { sandboxId: "i1", slot: 0, generation: 1, access: text };
+    const executor = factoryFor({ apiKey: "e2b_test" }).attach(worker);
+    await expect(collect(executor.execute(doublingChunk("c"), 1, never))).rejects.toMatchObject({
+      name: "Fault",
+      code: "worker_lost",
+    });
+  });
 });
 
 describe("a worker's address", () => {
@@ -55,6 +63,12 @@ describe("a worker's address", () => {
       baseUrl: `https://${supervisorPort}-i123.${host}`,
       headers: { authorization: `Bearer ${secret}`, "e2b-traffic-access-token": token },
     });
+  });
+
+  it("names the life of the supervisor that it is meant for", () => {
+    const known = { ...worker, access: writeAccess({ ...access, instance: "Ab_-3xYz" }) };
+    const { headers } = connectionTo(resolveE2bOptions({ apiKey: "e2b_test" }), known);
+    expect(headers).toMatchObject({ "x-supervisor-instance": "Ab_-3xYz" });
   });
 
   it("is on the sandbox's own domain where the creation named one", () => {

@@ -3,6 +3,9 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { createE2bSandboxes } from "../../functions/adapters/e2b-sandboxes.ts";
 import { createE2bWorkerFactory } from "../../functions/adapters/e2b-worker-factory.ts";
 import type { SupervisorFiles } from "../../functions/adapters/supervisor-files.ts";
+import type { Fault, SeenRequest } from "../faults/proxy/fault.ts";
+import { type FaultProxy, startFaultProxy } from "../faults/proxy/fault-proxy.ts";
+import type { Rule } from "../faults/proxy/rules.ts";
 import {
   addressFrom,
   collect,
@@ -18,31 +21,28 @@ import {
   sweep,
   type TestServer,
 } from "./cloud.ts";
-import { type Accident, type FaultyProxy, type SeenRequest, startFaultyProxy } from "./faulty-proxy.ts";
 
 let server: TestServer;
-let api: FaultyProxy;
-let inside: FaultyProxy;
+let proxy: FaultProxy;
 const order = newOrder();
 
 beforeAll(async () => {
   server = await startRoomyServer();
-  api = await startFaultyProxy(server.target.apiUrl);
-  inside = await startFaultyProxy(server.target.sandboxUrl);
+  const { apiUrl: control, sandboxUrl: sandbox } = server.target;
+  proxy = await startFaultProxy({ control, sandbox });
 });
 afterAll(async () => {
-  await Promise.all([api?.close(), inside?.close(), server?.stop()]);
+  await Promise.all([proxy?.close(), server?.stop()]);
 });
 afterEach(async () => {
-  api.plan = () => "pass";
-  inside.plan = () => "pass";
+  proxy.clear();
   await sweep(optionsFor(server), order.poolId);
 });
 
 const proxied = (changes = {}) =>
   optionsFor(server, {
-    apiUrl: api.url,
-    sandboxUrl: inside.url,
+    apiUrl: proxy.controlUrl,
+    sandboxUrl: proxy.sandboxUrl,
     sandboxRequestTimeoutMs: 10_000,
     ...changes,
   });
@@ -59,41 +59,68 @@ const createWith = (files: SupervisorFiles, readyTimeoutMs = 8_000) =>
     never,
   );
 
-const isFileWrite = ({ path }: SeenRequest) => path.startsWith("/files");
-const isStart = ({ path }: SeenRequest) => path === "/process.Process/Start";
-const isHealth = ({ path }: SeenRequest) => path === "/v1/health";
+const isFileWrite = ({ url }: SeenRequest) => url.startsWith("/files");
+const isStart = ({ url }: SeenRequest) => url === "/process.Process/Start";
+const isHealth = ({ url }: SeenRequest) => url === "/v1/health";
+
+const failApi = (fault: Rule["fault"]) => proxy.add({ path: "control", fault });
+const failInside = (fault: Rule["fault"]) => proxy.add({ path: ["envd", "supervisor"], fault });
 
 /** Lets each kind of request suffer the accidents, one after the other, and pass from then on. */
-function failFirst(accidents: readonly Accident[], ...kinds: ((request: SeenRequest) => boolean)[]): void {
+function failFirst(accidents: readonly Fault[], ...kinds: ((request: SeenRequest) => boolean)[]): void {
   const next = new Map(kinds.map((kind) => [kind, 0]));
-  inside.plan = (request) => {
+  failInside((request) => {
     const kind = kinds.find((matches) => matches(request));
-    if (kind === undefined) return "pass";
+    if (kind === undefined) return null;
     const at = next.get(kind) ?? 0;
     next.set(kind, at + 1);
-    return accidents[at] ?? "pass";
-  };
+    return accidents[at] ?? null;
+  });
 }
 
-function failAlways(accident: Accident, kind: (request: SeenRequest) => boolean): void {
-  inside.plan = (request) => (kind(request) ? accident : "pass");
+function failAlways(accident: Fault, kind: (request: SeenRequest) => boolean): void {
+  failInside((request) => (kind(request) ? accident : null));
 }
 
-const notRunning = { status: 502, body: '{"message":"The sandbox was not found","code":502}' };
+const notRunning: Fault = {
+  kind: "answer",
+  status: 502,
+  body: '{"message":"The sandbox was not found","code":502}',
+};
 
 describe("a step in a sandbox that fails at first", () => {
-  it.each<{ accidents: Accident[] }>([
-    { accidents: [{ status: 400 }, { status: 401 }] },
-    { accidents: [{ status: 403 }, { status: 404 }] },
-    { accidents: [{ status: 409 }, { status: 429 }] },
-    { accidents: [{ status: 500 }, notRunning] },
-    { accidents: [{ status: 503 }, { status: 504 }] },
-    { accidents: ["reset_before", "cut_answer"] },
-    { accidents: ["reset_after"] },
-    { accidents: ["hang_before"] },
-    { accidents: ["hang_after"] },
+  it.each<{ accidents: Fault[] }>([
+    {
+      accidents: [
+        { kind: "answer", status: 400 },
+        { kind: "answer", status: 401 },
+      ],
+    },
+    {
+      accidents: [
+        { kind: "answer", status: 403 },
+        { kind: "answer", status: 404 },
+      ],
+    },
+    {
+      accidents: [
+        { kind: "answer", status: 409 },
+        { kind: "answer", status: 429 },
+      ],
+    },
+    { accidents: [{ kind: "answer", status: 500 }, notRunning] },
+    {
+      accidents: [
+        { kind: "answer", status: 503 },
+        { kind: "answer", status: 504 },
+      ],
+    },
+    { accidents: [{ kind: "reset_before" }, { kind: "cut", afterBytes: 10 }] },
+    { accidents: [{ kind: "reset_after" }] },
+    { accidents: [{ kind: "hang_before" }] },
+    { accidents: [{ kind: "hang_after" }] },
   ])("by $accidents is done again until the worker is ready", async ({ accidents }) => {
-    const isSilence = accidents.some((accident) => accident === "hang_before" || accident === "hang_after");
+    const isSilence = accidents.some(({ kind }) => kind === "hang_before" || kind === "hang_after");
     const options = proxied({ sandboxRequestTimeoutMs: isSilence ? 1_500 : 10_000 });
     failFirst(accidents, isFileWrite, isStart, isHealth);
     const created = addressFrom(await factoryFor(options, hastyClock).create(order, never));
@@ -109,10 +136,10 @@ const unprovedAs = (code: string) => ({
 });
 
 describe("a worker that can't be brought up", () => {
-  it.each<{ what: string; fails: (request: SeenRequest) => boolean; accident: Accident }>([
-    { what: "files", fails: isFileWrite, accident: { status: 429 } },
-    { what: "files", fails: isFileWrite, accident: "reset_before" },
-    { what: "start", fails: isStart, accident: { status: 503 } },
+  it.each<{ what: string; fails: (request: SeenRequest) => boolean; accident: Fault }>([
+    { what: "files", fails: isFileWrite, accident: { kind: "answer", status: 429 } },
+    { what: "files", fails: isFileWrite, accident: { kind: "reset_before" } },
+    { what: "start", fails: isStart, accident: { kind: "answer", status: 503 } },
     { what: "start", fails: isStart, accident: notRunning },
   ])("because its $what always fails by $accident is unproved, not lost", async ({ fails, accident }) => {
     failAlways(accident, fails);
@@ -122,32 +149,34 @@ describe("a worker that can't be brought up", () => {
   });
 
   it("because its sandbox has gone says so, after asking for it", async () => {
-    inside.plan = async (request): Promise<Accident> => {
-      if (!isStart(request)) return "pass";
+    failInside(async (request) => {
+      if (!isStart(request)) return null;
       await createE2bSandboxes(optionsFor(server)).kill(String(request.headers["e2b-sandbox-id"]));
-      return "pass";
-    };
+      return null;
+    });
     expect(await createWith(supervisor)).toMatchObject({
       ...unprovedAs("sandbox_unavailable"),
       fault: { message: "E2B could not start the supervisor: the sandbox is gone." },
     });
-    expect(inside.seen.filter(isStart).length).toBeGreaterThan(0);
+    expect(proxy.requests.filter(isStart).length).toBeGreaterThan(0);
   });
 
   it("because the key has lost its rights is a matter of configuration", async () => {
-    failAlways({ status: 401 }, isFileWrite);
-    api.plan = ({ method }) => (method === "GET" ? { status: 401 } : "pass");
+    failAlways({ kind: "answer", status: 401 }, isFileWrite);
+    failApi(({ method }) => (method === "GET" ? { kind: "answer", status: 401 } : null));
     expect(await createWith(supervisor)).toMatchObject(unprovedAs("misconfigured"));
   });
 
   it("because isolation is not proved names the property and the remedy", async () => {
-    inside.plan = (request) =>
+    failInside((request) =>
       isHealth(request)
         ? {
+            kind: "answer",
             status: 503,
             body: '{"state":"refused","failed":[{"property":"seccomp","detail":"errno 22","remedy":"Use Linux 5.12."}]}',
           }
-        : "pass";
+        : null,
+    );
     expect(await createWith(supervisor)).toMatchObject({
       ...unprovedAs("isolation_failed"),
       fault: {
@@ -158,8 +187,21 @@ describe("a worker that can't be brought up", () => {
   });
 
   it("because its supervisor never says that it is ready is not proved", async () => {
-    inside.plan = (request) => (isHealth(request) ? { status: 503, body: '{"state":"starting"}' } : "pass");
+    failInside((request) =>
+      isHealth(request) ? { kind: "answer", status: 503, body: '{"state":"starting"}' } : null,
+    );
     expect(await createWith(supervisor, 1_500)).toMatchObject(unprovedAs("isolation_failed"));
+  });
+
+  it("because its sandbox dies while it proves its isolation says nothing of its isolation", async () => {
+    failFirst(
+      [{ kind: "answer", status: 503, body: '{"state":"starting"}' }, ...Array(200).fill(notRunning)],
+      isHealth,
+    );
+    expect(await createWith(supervisor, 1_500)).toMatchObject({
+      ...unprovedAs("sandbox_unavailable"),
+      fault: { message: expect.stringContaining("status 502") },
+    });
   });
 
   it("because its port never opens tells what the port said last", async () => {
@@ -171,10 +213,15 @@ describe("a worker that can't be brought up", () => {
   });
 
   it("because another supervisor answers is misconfigured", async () => {
-    inside.plan = (request) =>
+    failInside((request) =>
       isHealth(request)
-        ? { status: 200, body: '{"state":"ready","version":"0123456789abcdef","slots":1,"fencing_token":0}' }
-        : "pass";
+        ? {
+            kind: "answer",
+            status: 200,
+            body: '{"state":"ready","version":"0123456789abcdef","slots":1,"fencing_token":0}',
+          }
+        : null,
+    );
     expect(await createWith(supervisor)).toMatchObject(unprovedAs("misconfigured"));
   });
 
@@ -200,11 +247,11 @@ describe("a worker that can't be brought up", () => {
 
   it("because the creation is given up leaves a sandbox to kill", async () => {
     const patience = new AbortController();
-    inside.plan = (request) => {
-      if (!isHealth(request)) return "pass";
+    failInside((request) => {
+      if (!isHealth(request)) return null;
       patience.abort();
-      return "hang_before";
-    };
+      return { kind: "hang_before" };
+    });
     expect(await factoryFor(proxied(), hastyClock).create(order, patience.signal)).toMatchObject({
       kind: "unproved",
       fault: { code: "sandbox_unavailable" },
@@ -213,6 +260,6 @@ describe("a worker that can't be brought up", () => {
 });
 
 it("a creation that E2B refuses is told as the sandboxes tell it", async () => {
-  api.plan = ({ method }) => (method === "POST" ? { status: 429 } : "pass");
+  failApi(({ method }) => (method === "POST" ? { kind: "answer", status: 429 } : null));
   expect(await createWith(supervisor)).toMatchObject({ kind: "refused", reason: "throttled" });
 });

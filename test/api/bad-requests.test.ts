@@ -138,7 +138,7 @@ const invalidRequests: [string, Change, string[]][] = [
     task({ test_cases: [{ input: "", output: '"éé"' }], limits: { output_bytes: 5 } }),
     ["/tasks/sum/test_cases/0/output"],
   ],
-  ["an unknown comparison", task({ comparison: { type: "text" } }), ["/tasks/sum/comparison/type"]],
+  ["an unknown comparison", task({ comparison: { type: "regex" } }), ["/tasks/sum/comparison/type"]],
   ["a comparison without a type", task({ comparison: {} }), ["/tasks/sum/comparison/type"]],
   ["a comparison that is a text", task({ comparison: "json" }), ["/tasks/sum/comparison"]],
   ["time_ms under its range", task({ limits: { time_ms: 9 } }), ["/tasks/sum/limits/time_ms"]],

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { answerExample, ProblemAnswer, RewardsAnswer } from "../../functions/api/answer-schemas.ts";
 import { createApp } from "../../functions/api/app.ts";
 import { hashApiKey } from "../../functions/api/authentication.ts";
-import { requestExample } from "../../functions/api/request-schemas.ts";
+import { requestExample } from "../../functions/api/request-examples.ts";
 import { apiKey, createTestApp, jsonHeaders, noRuns, post, readProblem, rightRequest } from "./test-app.ts";
 
 describe("a request's key", () => {
@@ -173,7 +173,14 @@ interface Described {
   openapi: string;
   paths: Record<
     string,
-    Record<string, { responses: Record<string, { content?: Record<string, unknown> }>; security?: unknown }>
+    Record<
+      string,
+      {
+        responses: Record<string, { description?: string; content?: Record<string, unknown> }>;
+        parameters?: { name: string; description?: string }[];
+        security?: unknown;
+      }
+    >
   >;
   components: { schemas: Record<string, { example?: unknown; properties?: Record<string, unknown> }> };
 }
@@ -200,6 +207,16 @@ describe("the description of the interface", () => {
     ]);
     expect(paths["/v1/rewards"]?.post?.security).toEqual([{ bearer: [] }]);
     expect(paths["/healthz"]?.get?.security).toBeUndefined();
+  });
+
+  it("tells of the header that makes a batch repeatable, and of its refusals", async () => {
+    const { paths } = await read();
+    const post = paths["/v1/rewards"]?.post;
+    const header = post?.parameters?.find(({ name }) => name === "idempotency-key");
+    expect(header).toMatchObject({ in: "header", required: false, schema: { minLength: 1, maxLength: 200 } });
+    expect(header?.description).toContain("4 MiB");
+    expect(post?.responses["409"]?.description).toContain("in_progress");
+    expect(post?.responses["422"]?.description).toContain("idempotency_mismatch");
   });
 
   it("refers only to schemas that it has", async () => {

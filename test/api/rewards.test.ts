@@ -223,6 +223,27 @@ describe("POST /v1/rewards", () => {
 });
 
 describe("a batch of which nothing was started", () => {
+  it.each<[FaultCode, number | null, string | null]>([
+    ["sandbox_unavailable", 40_001, "41"],
+    ["sandbox_unavailable", 1_000, "5"],
+    ["store_unavailable", 7_000, "7"],
+    ["misconfigured", 7_000, null],
+  ])(
+    "is refused with %s for as long as E2B or the table asked for (%s ms)",
+    async (code, retryAfterMs, header) => {
+      const onAcquire = async () => {
+        throw new Fault(code, "What happened.", { retryAfterMs });
+      };
+      const answer = await post(start({ onAcquire }), rightRequest());
+      expect(answer.headers.get("retry-after")).toBe(header);
+      const accept = { accept: "application/x-ndjson" };
+      const text = await (await post(start({ onAcquire }), rightRequest(), accept)).text();
+      const last = JSON.parse(text.trimEnd().split("\n").at(-1) ?? "");
+      expect(last).toMatchObject({ type: "error", code });
+      expect(last.retry_after_s).toBe(header === null ? undefined : Number(header));
+    },
+  );
+
   it.each<[FaultCode, number, string | null]>([
     ["no_capacity", 503, "5"],
     ["sandbox_unavailable", 503, "5"],

@@ -1,6 +1,7 @@
 /** The app with scripted workers behind it. */
 import { createApp } from "../../functions/api/app.ts";
 import { hashApiKey } from "../../functions/api/authentication.ts";
+import type { CancelBatch } from "../../functions/api/batches-route.ts";
 import type { ProbeReadiness } from "../../functions/api/health-routes.ts";
 import type { LogEvent } from "../../functions/api/log.ts";
 import type { ProblemBody } from "../../functions/api/problem.ts";
@@ -26,6 +27,8 @@ export interface TestApp {
 export interface TestAppOptions extends ScriptedWorkersOptions {
   readonly gradeBatch?: GradeBatch;
   readonly probeReadiness?: ProbeReadiness;
+  readonly cancelBatch?: CancelBatch;
+  readonly signedCallers?: boolean;
 }
 
 export function createTestApp(options: TestAppOptions = {}): TestApp {
@@ -46,7 +49,8 @@ export function createTestApp(options: TestAppOptions = {}): TestApp {
         ? { kind: "admitted", gradeBatch: options.gradeBatch ?? graded }
         : { kind: "run_not_found" },
     runs: noRuns,
-    cancelBatch: async () => ({ kind: "batch_not_found" }),
+    ...(options.signedCallers && { signedCallers: true, apiKeyHashes: [] }),
+    cancelBatch: options.cancelBatch ?? (async () => ({ kind: "batch_not_found" })),
     probeReadiness: options.probeReadiness ?? (async () => ({ isReady: true, checks: { table: "ok" } })),
     config: { maxMemoryMib: 448, slots: 20, costUsd: () => 0 },
     nowMs: clock.nowMs,

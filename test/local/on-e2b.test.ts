@@ -6,14 +6,15 @@ import { type E2bServer, startE2bServer } from "../../functions/local/e2b/server
 import { type GradedBatch, requestRewards, type SampleLine } from "../../functions/local/rewards-client.ts";
 import { type LocalStackProcess, startLocalStackProcess } from "../bench/local-stack-process.ts";
 import { benchTask, writeProgram } from "../bench/programs.ts";
-import { type SeenRequest, startWatchingProxy, type WatchingProxy } from "./watching-proxy.ts";
+import type { SeenRequest } from "../faults/proxy/fault.ts";
+import { type FaultProxy, startFaultProxy } from "../faults/proxy/fault-proxy.ts";
 
 const apiKey = "e2b_key_that_nobody_may_see";
 const killerMark = "this program ends its worker";
 
 let e2b: E2bServer;
 let table: Awaited<ReturnType<typeof startDynamoDb>>;
-let proxies: Record<"api" | "sandbox" | "table", WatchingProxy>;
+let proxy: FaultProxy;
 let stack: LocalStackProcess;
 /** Everything that the product said: its log, and its answers. */
 const said: string[] = [];
@@ -21,8 +22,8 @@ const killed = new Set<SeenRequest>();
 
 /** Kills the sandbox in which the marked program has just started, as often as it does. */
 function killWorkersOfKillers(request: SeenRequest): void {
-  const sandboxId = request.headers["e2b-sandbox-id"];
-  if (killed.has(request) || typeof sandboxId !== "string") return;
+  const { path, sandboxId } = request;
+  if (killed.has(request) || path !== "supervisor" || sandboxId === null) return;
   if (!request.body.includes(killerMark) || !hasKillerStarted(request)) return;
   killed.add(request);
   const direct = { apiKey, apiUrl: e2b.apiUrl };
@@ -39,23 +40,22 @@ beforeAll(async () => {
   const plan = { createsPerSecond: 100, concurrentSandboxes: 20 };
   e2b = await startE2bServer({ apiKey, plan });
   table = await startDynamoDb({ port: 0 });
-  proxies = {
-    api: await startWatchingProxy(e2b.apiUrl),
-    sandbox: await startWatchingProxy(e2b.sandboxUrl, killWorkersOfKillers),
-    table: await startWatchingProxy(table.endpoint),
-  };
+  proxy = await startFaultProxy({
+    control: e2b.apiUrl,
+    sandbox: e2b.sandboxUrl,
+    table: table.endpoint,
+    onAnswer: killWorkersOfKillers,
+  });
   stack = await startLocalStackProcess(["--plan", "pro"], {
     E2B_API_KEY: apiKey,
-    E2B_API_URL: proxies.api.url,
-    E2B_SANDBOX_URL: proxies.sandbox.url,
-    DYNAMODB_ENDPOINT: proxies.table.url,
+    ...proxy.environment,
   });
   stack.child.stderr?.on("data", (data) => said.push(String(data)));
 });
 
 afterAll(async () => {
   await stack.stop();
-  for (const proxy of Object.values(proxies)) await proxy.close();
+  await proxy.close();
   await table.close();
   await e2b.close();
 });
@@ -67,16 +67,13 @@ async function grade(batch: unknown): Promise<GradedBatch & { lines: SampleLine[
   return { ...answer, lines: lines.sort((a, b) => a.index - b.index) };
 }
 
-function countSeen(): Record<keyof typeof proxies, number> & { tableWrites: number } {
-  const { api, sandbox, table: rows } = proxies;
-  const writes = rows.seen.filter(({ headers }) => /UpdateItem|PutItem/.test(`${headers["x-amz-target"]}`));
-  return {
-    api: api.seen.length,
-    sandbox: sandbox.seen.length,
-    table: rows.seen.length,
-    tableWrites: writes.length,
-  };
+function countSeen() {
+  const { control, envd, supervisor, table: toTable } = proxy.counts();
+  const writes = seenOn("table").filter(({ operation }) => /UpdateItem|PutItem/.test(operation ?? ""));
+  return { toE2b: control + envd + supervisor, toTable, writes: writes.length };
 }
+
+const seenOn = (...paths: SeenRequest["path"][]) => proxy.requests.filter(({ path }) => paths.includes(path));
 
 function oneCase(source: string, output: string) {
   return { task: { test_cases: [{ input: "", output }] }, completion: `\`\`\`python\n${source}\n\`\`\`` };
@@ -98,9 +95,9 @@ describe("what a batch costs", () => {
     const { rewards, usage } = await grade(batch(10_000));
     const after = countSeen();
     expect(rewards).toEqual(Array(64).fill(1));
-    const toE2b = after.api - before.api + after.sandbox - before.sandbox;
-    const toTable = after.table - before.table;
-    const writes = after.tableWrites - before.tableWrites;
+    const toE2b = after.toE2b - before.toE2b;
+    const toTable = after.toTable - before.toTable;
+    const writes = after.writes - before.writes;
     console.log(
       `64 programs on ${usage.workers} workers: ${toE2b} requests to E2B, ${toTable} to the table, ${writes} of them writes`,
     );
@@ -128,21 +125,25 @@ describe("secrets", () => {
       headers: { authorization: `Bearer ${stack.apiKey}` },
     });
     said.push(await refusal.text());
-    const created = proxies.api.seen.filter(
-      ({ method, path }) => method === "POST" && path === "/v2/sandboxes",
+    const created = seenOn("control").filter(
+      ({ method, url }) => method === "POST" && url === "/v2/sandboxes",
     );
     const tokens = created.flatMap(({ answer }) => {
       const { envdAccessToken, trafficAccessToken } = JSON.parse(answer);
       return [envdAccessToken, trafficAccessToken];
     });
-    const bearers = proxies.sandbox.seen.map(({ headers }) => headers.authorization?.replace("Bearer ", ""));
+    const bearers = seenOn("envd", "supervisor").map(({ headers }) =>
+      headers.authorization?.replace("Bearer ", ""),
+    );
     const secrets = [...new Set([apiKey, ...tokens, ...bearers])].filter((secret) => secret !== undefined);
     expect(secrets.length).toBeGreaterThan(6);
     const everything = said.join("\n");
     expect(everything.length).toBeGreaterThan(1_000);
     expect(secrets.filter((secret) => everything.includes(secret))).toEqual([]);
     // In the table, which only the product's owner reads, there are no worker secrets either.
-    const rows = proxies.table.seen.map(({ body, answer }) => body + answer).join("\n");
+    const rows = seenOn("table")
+      .map(({ body, answer }) => body + answer)
+      .join("\n");
     expect(bearers.filter((secret) => secret && rows.includes(secret))).toEqual([]);
   });
 });

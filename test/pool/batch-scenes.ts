@@ -1,15 +1,21 @@
 /** States of a batch's record in which one clause of a condition alone keeps a promise. */
+import { type BatchClaim, readBatch } from "../../functions/pool/batches/batch-record.ts";
 import {
+  beginAgainExpression,
   beginBatch,
   beginBatchExpression,
-  cancelBatchExpression,
+} from "../../functions/pool/batches/begin-batch.ts";
+import {
+  answerBatch,
+  answerBatchExpression,
   endBatch,
   endBatchExpression,
-  isCancelled,
-  markCancelled,
-} from "../../functions/pool/batches/batch-record.ts";
+  extendBatch,
+  extendBatchExpression,
+} from "../../functions/pool/batches/end-batch.ts";
+import { cancelBatchExpression, markCancelled } from "../../functions/pool/batches/mark-cancelled.ts";
 import type { Table, UpdateExpression } from "../../functions/pool/ports.ts";
-import { testHandler } from "./test-pool.ts";
+import { type TestHandler, testHandler } from "./test-pool.ts";
 
 interface Scene {
   readonly promise: string;
@@ -19,64 +25,173 @@ interface Scene {
   readonly play: (table: Table) => Promise<boolean>;
 }
 
+export const key = { batchId: "b", bodyHash: "body" };
+export const answer = Buffer.from("an answer");
+/** When a lease that began at the start, and was not extended, may be taken over. */
+export const takeOverAtMs = 65_001;
+
 export const batchScenes: readonly Scene[] = [
   {
-    promise: "a repeated beginning that comes late does not undo a cancellation",
-    expression: beginBatchExpression,
-    clause: clauseOf(beginBatchExpression, "#attempt"),
+    promise: "only one of those who come first begins",
+    ...clauseOf(beginBatchExpression, "#fence"),
+    async play(table) {
+      await begun(testHandler(table));
+      return (await beginBatch(testHandler(table), key)).kind === "in_progress";
+    },
+  },
+  {
+    promise: "no fence is given twice, though two saw the same record",
+    ...clauseOf(beginAgainExpression, ":seenFence"),
     async play(table) {
       const ctx = testHandler(table);
-      await beginBatch(ctx, "b", "one");
+      await endBatch(ctx, await begun(ctx));
+      let quicker: BatchClaim | null = null;
+      const meanwhile = before(table, beginAgainExpression, async () => {
+        quicker ??= await begun(ctx);
+        await endBatch(ctx, quicker);
+      });
+      const slower = await begun({ ...ctx, table: meanwhile });
+      return quicker !== null && slower.fence > (quicker as BatchClaim).fence;
+    },
+  },
+  {
+    promise: "an attempt that extends its lease at the last moment is not overtaken",
+    ...clauseOf(beginAgainExpression, "#leaseUntilMs"),
+    async play(table) {
+      const one = testHandler(table);
+      const claim = await begun(one);
+      const meanwhile = before(table, beginAgainExpression, () => extendBatch(one.at(takeOverAtMs), claim));
+      return (await beginBatch(testHandler(meanwhile).at(takeOverAtMs), key)).kind === "in_progress";
+    },
+  },
+  {
+    promise: "an attempt that answers at the last moment is not overtaken",
+    ...clauseOf(beginAgainExpression, "#recordUntilS"),
+    async play(table) {
+      const one = testHandler(table);
+      const claim = await begun(one);
+      const meanwhile = before(table, beginAgainExpression, () => answerBatch(one, claim, answer));
+      return (await beginBatch(testHandler(meanwhile).at(takeOverAtMs), key)).kind === "answered";
+    },
+  },
+  {
+    promise: "an attempt that was overtaken is told so when it extends",
+    ...clauseOf(extendBatchExpression, "#fence"),
+    async play(table) {
+      const { one, claim } = await overtaken(table);
+      return !(await extendBatch(one, claim));
+    },
+  },
+  {
+    promise: "an attempt that was cancelled is told so when it extends",
+    ...clauseOf(extendBatchExpression, "#state"),
+    async play(table) {
+      const ctx = testHandler(table);
+      const claim = await begun(ctx);
       await markCancelled(ctx, "b");
-      await beginBatch(ctx, "b", "one");
-      return isCancelled(ctx, "b", "one");
+      return !(await extendBatch(ctx, claim));
+    },
+  },
+  {
+    promise: "an attempt that was overtaken does not answer for the one after it",
+    ...clauseOf(answerBatchExpression, "#fence"),
+    async play(table) {
+      const { one, claim } = await overtaken(table);
+      await answerBatch(one, claim, answer);
+      return (await readBatch(one, "b"))?.state === "running";
+    },
+  },
+  {
+    promise: "an answer does not undo a cancellation",
+    ...clauseOf(answerBatchExpression, "#state"),
+    async play(table) {
+      const ctx = testHandler(table);
+      const claim = await begun(ctx);
+      await markCancelled(ctx, "b");
+      await answerBatch(ctx, claim, answer);
+      return (await markCancelled(ctx, "b")) === "cancelled";
     },
   },
   {
     promise: "an attempt that ends late does not end the one after it",
-    expression: endBatchExpression,
-    clause: clauseOf(endBatchExpression, "#attempt"),
+    ...clauseOf(endBatchExpression, "#fence"),
     async play(table) {
-      const ctx = testHandler(table);
-      await beginBatch(ctx, "b", "one");
-      await beginBatch(ctx, "b", "two");
-      await endBatch(ctx, "b", "one");
-      return (await markCancelled(ctx, "b")) === "cancelled";
+      const { one, claim } = await overtaken(table);
+      await endBatch(one, claim);
+      return (await readBatch(one, "b"))?.state === "running";
     },
   },
   {
     promise: "a batch that was cancelled stays so when its handler is done with it",
-    expression: endBatchExpression,
-    clause: clauseOf(endBatchExpression, "#state"),
+    ...clauseOf(endBatchExpression, "#state"),
     async play(table) {
       const ctx = testHandler(table);
-      await beginBatch(ctx, "b", "one");
+      const claim = await begun(ctx);
       await markCancelled(ctx, "b");
-      await endBatch(ctx, "b", "one");
+      await endBatch(ctx, claim);
       return (await markCancelled(ctx, "b")) === "cancelled";
     },
   },
   {
-    promise: "a batch that ends while it is being cancelled is over",
-    expression: cancelBatchExpression,
-    clause: clauseOf(cancelBatchExpression, "#state"),
+    promise: "a repeated cancellation that comes late does not cancel the attempt after it",
+    ...clauseOf(cancelBatchExpression, ":seenFence"),
     async play(table) {
       const ctx = testHandler(table);
-      await beginBatch(ctx, "b", "one");
-      const ending: Table = {
+      await begun(ctx);
+      let repeat = async () => {};
+      const recording: Table = {
         ...table,
-        async update(key, expression, values) {
-          if (expression.name === cancelBatchExpression.name) await endBatch(ctx, "b", "one");
-          return table.update(key, expression, values);
+        update(...call) {
+          repeat = async () => void (await table.update(...call));
+          return table.update(...call);
         },
       };
-      return (await markCancelled({ ...ctx, table: ending }, "b")) === "over";
+      await markCancelled({ ...ctx, table: recording }, "b");
+      await begun(ctx);
+      await repeat();
+      return (await readBatch(ctx, "b"))?.state === "running";
+    },
+  },
+  {
+    promise: "a batch that ends while it is being cancelled is over",
+    ...clauseOf(cancelBatchExpression, "#state"),
+    async play(table) {
+      const ctx = testHandler(table);
+      const claim = await begun(ctx);
+      const meanwhile = before(table, cancelBatchExpression, () => endBatch(ctx, claim));
+      return (await markCancelled({ ...ctx, table: meanwhile }, "b")) === "over";
     },
   },
 ];
 
-function clauseOf({ clauses, name }: UpdateExpression, word: string): string {
-  const clause = clauses.find((one) => one.includes(word));
-  if (clause === undefined) throw new Error(`${name} has no clause about ${word}`);
-  return clause;
+/** An attempt at the batch that has begun. */
+export async function begun(ctx: Parameters<typeof beginBatch>[0], of = key): Promise<BatchClaim> {
+  const beginning = await beginBatch(ctx, of);
+  if (beginning.kind !== "begun") throw new Error(`the batch is ${beginning.kind}`);
+  return beginning.claim;
+}
+
+/** An attempt whose holder stood still, so that another took its place. */
+export async function overtaken(table: Table): Promise<{ one: TestHandler; claim: BatchClaim }> {
+  const one = testHandler(table);
+  const claim = await begun(one);
+  await begun(testHandler(table).at(takeOverAtMs));
+  return { one: one.at(takeOverAtMs), claim };
+}
+
+/** A table in which something happens right before each write of that expression. */
+function before(table: Table, { name }: UpdateExpression, happens: () => Promise<unknown>): Table {
+  return {
+    ...table,
+    async update(...call) {
+      if (call[1].name === name) await happens();
+      return table.update(...call);
+    },
+  };
+}
+
+function clauseOf(expression: UpdateExpression, word: string): Pick<Scene, "expression" | "clause"> {
+  const clause = expression.clauses.find((one) => one.includes(word));
+  if (clause === undefined) throw new Error(`${expression.name} has no clause about ${word}`);
+  return { expression, clause };
 }

@@ -1,6 +1,6 @@
 /** Cancelling a batch, by somebody who may die at any point. */
 import { describe, expect, it } from "vitest";
-import { beginBatch } from "../../functions/pool/batches/batch-record.ts";
+import { beginBatch } from "../../functions/pool/batches/begin-batch.ts";
 import { type CancelContext, cancelBatch } from "../../functions/pool/batches/cancel-batch.ts";
 import { shortTag } from "../../functions/pool/slot-row.ts";
 import { addWorker, createSweepWorld, dyingAt, type SweepWorld } from "./sweep-world.ts";
@@ -11,7 +11,7 @@ const holder = { runTag: shortTag("run"), batchTag: shortTag(batchId) };
 /** Two workers of the batch at work, one of another batch, one free. */
 async function worldAtWork(): Promise<{ world: SweepWorld; running: Set<string> }> {
   const world = createSweepWorld({ settings: { slots: 4 } });
-  await beginBatch(world.context(), batchId, "one");
+  await beginBatch(world.context(), { batchId, bodyHash: "body" });
   const running = new Set<string>();
   for (const slot of [0, 1]) running.add((await addWorker(world, slot, holder)).sandboxId ?? "");
   await addWorker(world, 2, { ...holder, batchTag: shortTag("batch-2") });

@@ -8,7 +8,8 @@ import { createDynamoDbTable } from "../../functions/adapters/dynamodb-table.ts"
 import { localDynamoDbAccess, startDynamoDb } from "../../functions/local/dynamodb.ts";
 import { acquireSlot } from "../../functions/pool/slots/acquire.ts";
 import { releaseReady } from "../../functions/pool/slots/release.ts";
-import { type CuttingProxy, startCuttingProxy } from "./cutting-proxy.ts";
+import { type FaultProxy, startFaultProxy } from "../faults/proxy/fault-proxy.ts";
+import type { Match } from "../faults/proxy/rules.ts";
 import { noSleep, openDynalite } from "./dynalite-table.ts";
 import { anna, ben, present, readied, testHandler } from "./test-pool.ts";
 
@@ -27,12 +28,12 @@ function tableAt(endpoint: string, options: DynamoDbOptions = {}, name = "table-
 }
 
 /** A server that answers every request like this; none at all without a status. */
-async function serverThat(status?: number, type?: string): Promise<string> {
+async function serverThat(status?: number, type?: string, headers = {}, message = "no"): Promise<string> {
   const server: Server = createServer((request, response) => {
     request.resume();
     if (status === undefined) return;
-    response.writeHead(status, { "content-type": "application/x-amz-json-1.0" });
-    response.end(JSON.stringify({ __type: `com.amazonaws.dynamodb.v20120810#${type}`, message: "no" }));
+    response.writeHead(status, { "content-type": "application/x-amz-json-1.0", ...headers });
+    response.end(JSON.stringify({ __type: `com.amazonaws.dynamodb.v20120810#${type}`, message }));
   });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -45,52 +46,57 @@ async function serverThat(status?: number, type?: string): Promise<string> {
 
 describe("the adapter over a network that loses answers", () => {
   let dynalite: Awaited<ReturnType<typeof openDynalite>>;
-  let proxy: CuttingProxy;
+  let proxy: FaultProxy;
 
   beforeAll(async () => {
     dynalite = await openDynalite();
     await dynalite.fresh();
-    proxy = await startCuttingProxy(dynalite.endpoint);
+    proxy = await startFaultProxy({ table: dynalite.endpoint });
   });
   afterAll(async () => {
     await proxy.close();
     await dynalite.close();
   });
+  afterEach(() => proxy.clear());
+
+  const operations = () => proxy.requests.map(({ operation }) => operation);
+  const loseAnswers = (match: Match = {}) => {
+    proxy.clear();
+    proxy.requests.length = 0;
+    proxy.add({ path: "table", match, fault: { kind: "reset_after" } });
+  };
 
   it("wins a worker although the answer was cut off, at the price of one read", async () => {
-    const table = tableAt(proxy.endpoint);
+    const table = tableAt(proxy.tableUrl);
     const handler = testHandler(table);
     await readied(handler, 0);
-    let cuts = 1;
-    proxy.cuts = (operation) => operation === "UpdateItem" && cuts-- > 0;
-    proxy.passed.length = 0;
+    loseAnswers({ operation: "UpdateItem", nth: 1 });
     const lease = present(await acquireSlot(handler, 0, anna));
-    expect(proxy.passed).toEqual(["UpdateItem", "UpdateItem", "GetItem"]);
+    expect(operations()).toEqual(["UpdateItem", "UpdateItem", "GetItem"]);
     expect(table.counts()).toMatchObject({ refusals: 1, gets: 1 });
 
-    cuts = 1;
+    loseAnswers({ operation: "UpdateItem", nth: 1 });
     expect(await releaseReady(handler, lease)).toMatchObject({ state: "ready" });
   });
 
   it("does not look twice when the first attempt was refused", async () => {
-    const handler = testHandler(tableAt(proxy.endpoint));
+    const handler = testHandler(tableAt(proxy.tableUrl));
     await readied(handler, 1);
     present(await acquireSlot(handler, 1, anna));
-    proxy.passed.length = 0;
+    proxy.requests.length = 0;
     expect(await acquireSlot(handler, 1, ben)).toBeNull();
-    expect(proxy.passed).toEqual(["UpdateItem"]);
+    expect(operations()).toEqual(["UpdateItem"]);
   });
 
   it("gives up after three attempts, and does not know what became of the write", async () => {
-    const table = tableAt(proxy.endpoint);
-    proxy.cuts = () => true;
-    proxy.passed.length = 0;
+    const table = tableAt(proxy.tableUrl);
+    loseAnswers();
     await expect(table.update(key, setA, { ":a": 1 })).rejects.toMatchObject({
       code: "store_unavailable",
       retryable: true,
     });
-    expect(proxy.passed).toHaveLength(3);
-    proxy.cuts = () => false;
+    expect(operations()).toHaveLength(3);
+    proxy.clear();
     expect(await table.get(key)).toMatchObject({ a: 1 });
   });
 });
@@ -108,6 +114,28 @@ describe("the adapter's faults", () => {
     const table = tableAt(await serverThat(status, type));
     const fault = { name: "Fault", code, retryable: code === "store_unavailable" };
     await expect(table.get(key)).rejects.toMatchObject(fault);
+  });
+
+  it("a throttle that says when to ask again is obeyed: at first by the client, then by who asks", async () => {
+    const table = tableAt(await serverThat(400, "ThrottlingException", { "Retry-After": "1" }));
+    const startedAtMs = performance.now();
+    await expect(table.get(key)).rejects.toMatchObject({
+      code: "store_unavailable",
+      retryAfterMs: 1_000,
+      message: "DynamoDB refused the request: ThrottlingException",
+    });
+    expect(performance.now() - startedAtMs).toBeGreaterThan(2_000);
+  });
+
+  it.each([
+    "The provided key element does not match the schema",
+    "Query condition missed key schema element: pk",
+  ])("a table of other keys (%s) is the wrong one", async (message) => {
+    const table = tableAt(await serverThat(400, "ValidationException", {}, message));
+    await expect(table.query("pool")).rejects.toMatchObject({
+      code: "misconfigured",
+      message: expect.stringContaining("Name the right table"),
+    });
   });
 
   it("a server that never answers is given up soon", async () => {

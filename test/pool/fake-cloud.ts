@@ -26,6 +26,8 @@ export interface FakeCloud {
     | "misconfigured"
     | "lands_late"
   )[];
+  /** What refusals say of when to ask again. */
+  retryAfterMs: number | null;
   /** How kills end. */
   kills: "done" | "failed";
   /** The chunks that run, by worker, with the token that each was started with. */
@@ -55,6 +57,7 @@ export function createFakeCloud(clock: Clock, createMs: number): FakeCloud {
     createdAtMs: [],
     killed: [],
     script: [],
+    retryAfterMs: null,
     kills: "done",
     started: [],
     workers: {
@@ -70,7 +73,7 @@ export function createFakeCloud(clock: Clock, createMs: number): FakeCloud {
         if (outcome === "lands_late") void clock.sleep(50_000).then(() => land(order));
         if (outcome === "misconfigured")
           return { kind: "refused", reason: "failed", fault: new Fault("misconfigured", "bad key") };
-        const fault = new Fault("sandbox_unavailable", outcome);
+        const fault = new Fault("sandbox_unavailable", outcome, { retryAfterMs: cloud.retryAfterMs });
         return outcome === "refused"
           ? { kind: "refused", reason: "throttled", fault }
           : { kind: "ambiguous", fault };

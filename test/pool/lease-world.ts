@@ -5,6 +5,8 @@ import { createLeaseSource, type LeaseDemand, type PoolEvent } from "../../funct
 import { readPool } from "../../functions/pool/pool-view.ts";
 import type { Table } from "../../functions/pool/ports.ts";
 import type { PoolSettings } from "../../functions/pool/settings.ts";
+import type { Fault } from "../../functions/rewards/faults.ts";
+import type { AcquireOptions } from "../../functions/rewards/ports.ts";
 import { createFakeCloud, type FakeCloud } from "./fake-cloud.ts";
 import { createMemoryTable, type MemoryTable } from "./memory-table.ts";
 import { seeded, startMs, testSettings } from "./test-pool.ts";
@@ -29,8 +31,10 @@ export interface Container {
     waitMs?: number;
     signal?: AbortSignal;
     demand?: Partial<LeaseDemand>;
+    onTrouble?: AcquireOptions["onTrouble"];
   }): Promise<PoolLease | null>;
   settled(): Promise<void>;
+  creationFault(): Fault | null;
 }
 
 const worlds: World[] = [];
@@ -79,9 +83,11 @@ export function createWorld({ createMs = 0, latencyMs = 0, seed = 1 } = {}): Wor
       );
       return {
         settled: source.settled,
-        acquire({ waitMs = 60_000, signal = new AbortController().signal, demand = {} } = {}) {
+        creationFault: source.creationFault,
+        acquire({ waitMs = 60_000, signal = new AbortController().signal, demand = {}, onTrouble } = {}) {
           const batch = source.forBatch({ runId: "run", batchId: "batch", ...options.demand, ...demand });
-          return batch.acquire({ deadlineAtMs: clock.nowMs() + waitMs, signal });
+          const deadlineAtMs = clock.nowMs() + waitMs;
+          return batch.acquire({ deadlineAtMs, signal, ...(onTrouble && { onTrouble }) });
         },
       };
     },

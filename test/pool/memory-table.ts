@@ -92,6 +92,7 @@ export function rowBytes(row: StoredRow): number {
 function scalarBytes(value: Scalar): number {
   if (typeof value === "string") return Buffer.byteLength(value);
   if (typeof value === "boolean") return 1;
+  if (typeof value === "object") return value.length;
   const digits = String(Math.abs(value))
     .replace(".", "")
     .replace(/^0+|0+$/g, "");

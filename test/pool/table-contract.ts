@@ -92,6 +92,7 @@ export function describeTable(name: string, open: () => Promise<OpenTable>): voi
       ["ADD #a :v", { a: 0.5 }, { ":v": 0.25 }, { a: 0.75 }],
       ["REMOVE #a, #b", { a: 1, c: 3 }, {}, { c: 3 }],
       ["SET #a = :v REMOVE #b ADD #c :w", { b: 1 }, { ":v": true, ":w": 1 }, { a: true, c: 1 }],
+      ["SET #a = :v", {}, { ":v": new Uint8Array([0, 255, 128]) }, { a: new Uint8Array([0, 255, 128]) }],
       ["SET #a = :v", {}, { ":v": "☃ \u0000 \u{1f600}" }, { a: "☃ \u0000 \u{1f600}" }],
     ];
 

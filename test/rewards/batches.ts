@@ -2,7 +2,7 @@
 import { afterEach, expect } from "vitest";
 import type { Batch, BatchAnswer, BatchHooks, SampleResult } from "../../functions/rewards/batch.ts";
 import { createBatchGrader } from "../../functions/rewards/batch-grader.ts";
-import { createTaskPreparer, type PreparedTask } from "../../functions/rewards/task.ts";
+import { createTaskPreparer, type PreparedTask, type TaskDefinition } from "../../functions/rewards/task.ts";
 import {
   createScriptedWorkers,
   type ScriptedWorkers,
@@ -12,12 +12,29 @@ import { createVirtualClock, type VirtualClock } from "./virtual-clock.ts";
 
 export const limits = { timeMs: 2000, memoryMib: 192, outputBytes: 65_536 };
 
-export function echoTask(cases: number, firstInput = 0): PreparedTask {
+const plain = {
+  comparison: { type: "json" },
+  limits,
+  scoring: { rule: { kind: "fraction" }, weights: null },
+  maxTests: null,
+  failFast: false,
+} as const;
+
+/** A task whose outputs are expected to be its inputs. */
+export function echoTask(cases: number, firstInput = 0, change: Partial<TaskDefinition> = {}): PreparedTask {
   const testCases = Array.from({ length: cases }, (_, index) => {
     const text = String(firstInput + index);
     return { input: text, output: text };
   });
-  const preparation = createTaskPreparer()({ testCases, comparison: { type: "json" }, limits });
+  return prepare({ ...plain, tests: { kind: "stdin", cases: testCases }, ...change });
+}
+
+export function taskOf(cases: readonly { input: string; output: string }[]): PreparedTask {
+  return prepare({ ...plain, tests: { kind: "stdin", cases } });
+}
+
+function prepare(definition: TaskDefinition): PreparedTask {
+  const preparation = createTaskPreparer()(definition);
   if (preparation.kind !== "ready") throw new Error("the task of a test can't be read");
   return preparation.task;
 }

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { Fault, type FaultCode } from "../../functions/rewards/faults.ts";
 import type { WorkerEvent } from "../../functions/rewards/ports.ts";
-import { badMeets, many, withBad } from "./bad-programs.ts";
+import { allRight, badMeets, many, others, withBad } from "./bad-programs.ts";
 import { batchOf, echoTask, grade, startGrading } from "./batches.ts";
 import { endCase, lost, obey, type Step, type Turn } from "./scripted-workers.ts";
-import { settle } from "./virtual-clock.ts";
+import { createVirtualClock, settle, type VirtualClock } from "./virtual-clock.ts";
 
 describe("a worker that breaks the protocol", () => {
   const summary = { kind: "summary", end: "completed" } as const;
@@ -96,6 +96,32 @@ describe("a worker that breaks the protocol", () => {
   });
 });
 
+describe("a task that can't be judged", () => {
+  const cannot = ({ job }: Turn): Step => ({
+    kind: "events",
+    events: [{ kind: "invalid_task", programId: job.id, detail: "memory_mib is over 384" }],
+  });
+
+  it("as its worker finds: no reward, no other try, and the others beside it are graded", async () => {
+    const { rewards, results, workers, usage } = await grade(batchOf(withBad()), {
+      script: badMeets(cannot),
+    });
+    expect(others(rewards)).toEqual(allRight);
+    expect(rewards[5]).toBeNull();
+    const detail = "The worker: memory_mib is over 384.";
+    expect(results[5]).toMatchObject({ fault: { code: "invalid_task", detail, retryable: false } });
+    expect(workers.leases.map(({ released }) => released[0])).not.toContain("broken");
+    expect(usage).toMatchObject({ retries: 0, programsRun: 24 });
+  });
+
+  it("is told of a program whose case has run: that breaks the protocol", async () => {
+    const { rewards } = await grade(batchOf(["bad", "right"], echoTask(3)), {
+      script: badMeets((turn) => (turn.input === "1" ? cannot(turn) : obey(turn)), 1),
+    });
+    expect(rewards).toEqual([1, 1]);
+  });
+});
+
 describe("a case that says nothing of its program", () => {
   it.each<[FaultCode & ("starved" | "isolation_failed"), "healthy" | "broken", number]>([
     ["starved", "healthy", 1],
@@ -150,13 +176,60 @@ describe("the end of a batch's time", () => {
     expect(grading.workers.leases[0]).toMatchObject({ aborted: true, released: ["healthy"] });
   });
 
+  /** Lets time pass up to so long before the deadline, and then the worker says that it is over. */
+  const ringing = (clock: VirtualClock, earlyMs: number) => async (): Promise<Step> => {
+    await clock.advance(60_000 - earlyMs);
+    return { kind: "stop", summary: "deadline" };
+  };
+
   it("is the same when the worker's clock rings first", async () => {
+    const clock = createVirtualClock();
     const { rewards, results, workers } = await grade(batchOf(["right", "bad"]), {
-      script: badMeets({ kind: "stop", summary: "deadline" }),
+      clock,
+      script: badMeets(ringing(clock, 500)),
     });
     expect(rewards).toEqual([1, null]);
     expect(results[1]).toMatchObject({ fault: { code: "deadline_exceeded" } });
     expect(workers.leases[0]?.released).toEqual(["healthy"]);
+  });
+
+  it("as told by a worker long before it is that worker's fault, and the case runs once more elsewhere", async () => {
+    const clock = createVirtualClock();
+    const { rewards, workers } = await grade(batchOf(["right", "bad"]), {
+      clock,
+      script: badMeets(ringing(clock, 50_000), 1),
+    });
+    expect(rewards).toEqual([1, 1]);
+    expect(workers.leases.map(({ released }) => released[0])).toEqual(["broken", "healthy"]);
+  });
+
+  it.each([
+    { hadForMs: 300, code: "no_capacity", says: /300 ms before/ },
+    { hadForMs: 30_000, code: "sandbox_unavailable", says: /answered too late/ },
+  ])("with a worker for $hadForMs ms that has started nothing: the batch is refused", async (row) => {
+    const clock = createVirtualClock();
+    const grading = startGrading(batchOf(many), {
+      clock,
+      onAcquire: async (count) =>
+        (count === 1 ? clock.sleep(60_000 - row.hadForMs) : null) as Promise<undefined>,
+      script: async ({ chunk }) => {
+        await clock.sleep(chunk.deadlineMs);
+        return { kind: "throw_before", error: new Fault("cancelled", "aborted") };
+      },
+    });
+    await clock.advance(60_000);
+    await expect(grading.answer).rejects.toMatchObject({
+      code: row.code,
+      message: expect.stringMatching(row.says),
+    });
+    expect(grading.results).toEqual([]);
+    expect(grading.workers.chunks.length).toBeGreaterThan(0);
+  });
+
+  it("on a worker's clock that has started nothing: the batch is refused as well", async () => {
+    const clock = createVirtualClock();
+    const grading = startGrading(batchOf(["bad"]), { clock, script: badMeets(ringing(clock, 500)) });
+    await expect(grading.answer).rejects.toMatchObject({ code: "sandbox_unavailable", retryable: true });
   });
 });
 
@@ -166,6 +239,47 @@ describe("no worker", () => {
     await grading.clock.advance(5_000);
     await expect(grading.answer).rejects.toMatchObject({ name: "Fault", code: "no_capacity" });
     expect(grading.results).toEqual([]);
+  });
+
+  it.each<{ trouble: Fault | null; code: FaultCode }>([
+    { trouble: new Fault("store_unavailable", "why"), code: "store_unavailable" },
+    { trouble: new Fault("sandbox_unavailable", "why"), code: "sandbox_unavailable" },
+    { trouble: null, code: "no_capacity" },
+  ])(
+    "before the deadline, with a trouble that is known: the refusal says $code",
+    async ({ trouble, code }) => {
+      const grading = startGrading(batchOf(many, echoTask(1), { deadlineMs: 5_000 }), {
+        capacity: 0,
+        trouble: [new Fault("isolation_failed", "an older one"), trouble],
+      });
+      await grading.clock.advance(5_000);
+      await expect(grading.answer).rejects.toMatchObject({ name: "Fault", code });
+    },
+  );
+
+  it("after the only one was lost, with a trouble that is known: what is open has that for its fault", async () => {
+    const trouble = new Fault("store_unavailable", "why");
+    const grading = startGrading(batchOf(withBad()), {
+      script: badMeets({ kind: "throw", error: lost() }),
+      maxWorkers: 1,
+      trouble: [trouble],
+      onAcquire: async (count, signal) => {
+        if (count > 1) await new Promise((resolve) => signal.addEventListener("abort", resolve));
+        return undefined;
+      },
+    });
+    await grading.clock.advance(60_000);
+    expect((await grading.answer).rewards).toEqual([
+      1,
+      1,
+      1,
+      1,
+      1,
+      ...withBad()
+        .slice(5)
+        .map(() => null),
+    ]);
+    expect(grading.results.at(-1)).toMatchObject({ fault: { code: "store_unavailable", detail: "why" } });
   });
 
   it("because the source gave up first: the same", async () => {

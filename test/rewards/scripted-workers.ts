@@ -67,6 +67,8 @@ export interface ScriptedWorkersOptions {
   readonly capacity?: number;
   /** Called at each request for a worker; null refuses it. */
   readonly onAcquire?: (count: number, signal: AbortSignal) => Promise<null | undefined>;
+  /** Told of at each request for a worker, one after the other. */
+  readonly trouble?: readonly (Fault | null)[];
   readonly beforeRelease?: () => Promise<void>;
   readonly created?: boolean;
   /** Cases that run at once; so many may be suspects when the worker is lost. */
@@ -139,8 +141,9 @@ export function createScriptedWorkers(options: ScriptedWorkersOptions = {}): Scr
     chunks,
     turns,
     acquires,
-    async acquire({ deadlineAtMs, signal }) {
+    async acquire({ deadlineAtMs, signal, onTrouble }) {
       acquires.push({ deadlineAtMs, signal });
+      for (const trouble of options.trouble ?? []) onTrouble?.(trouble);
       const decided = await options.onAcquire?.(acquires.length, signal);
       if (decided === null) return null;
       while (held() >= capacity) {

@@ -144,6 +144,7 @@ describe("a worker's health", () => {
     const ready = {
       state: "ready",
       version: "1",
+      instance: null,
       python: "3.11.7",
       mode: "root",
       slots: 2,
@@ -154,6 +155,7 @@ describe("a worker's health", () => {
     expect(await readHealth(connection, signal)).toEqual({
       kind: "ready",
       version: "1",
+      instance: null,
       slots: 2,
       fencingToken: 3,
     });

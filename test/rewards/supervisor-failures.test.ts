@@ -3,6 +3,7 @@ import net, { type Socket } from "node:net";
 import { describe, expect, it } from "vitest";
 import { cancel, executeChunk } from "../../functions/adapters/supervisor-client.ts";
 import { systemClock } from "../../functions/adapters/system-clock.ts";
+import { Fault } from "../../functions/rewards/faults.ts";
 import type { WorkerEvent } from "../../functions/rewards/ports.ts";
 import {
   chunk,
@@ -77,12 +78,16 @@ describe("a worker that breaks the protocol", () => {
     [400, "invalid_request", "supervisor_protocol"],
     [409, "stale_token", "supervisor_protocol"],
     [409, "chunk_seen", "worker_lost"],
+    [409, "restarted", "worker_lost"],
     [413, "too_large", "supervisor_protocol"],
     [503, "not_ready", "worker_lost"],
     [418, "teapot", "supervisor_protocol"],
     [204, undefined, "supervisor_protocol"],
     [302, undefined, "supervisor_protocol"],
+    [403, undefined, "supervisor_protocol"],
     [404, undefined, "worker_lost"],
+    [429, undefined, "worker_lost"],
+    [503, undefined, "worker_lost"],
     [500, undefined, "worker_lost"],
     [502, undefined, "worker_lost"],
     [504, undefined, "worker_lost"],
@@ -112,6 +117,73 @@ describe("a worker that breaks the protocol", () => {
   it("with what isn't HTTP", async () => {
     const connection = await listen(net.createServer((socket) => socket.end("SSH-2.0-OpenSSH_9.2\r\n")));
     expect((await run(connection)).fault).toMatchObject({ code: "supervisor_protocol" });
+  });
+});
+
+describe("an answer that no supervisor gives", () => {
+  it.each([429, 500, 502, 503, 504])(
+    "(status %i) is sent again, with what is left of the time, as long as the caller decides so",
+    async (status) => {
+      const clock = createVirtualClock();
+      const { connection, seen } = await serve((res, _, count) => {
+        if (count > 2) return res.end(lines(started, ended, summary));
+        res.writeHead(status, { "retry-after": "3" });
+        res.end(JSON.stringify({ code: status, message: "no" }));
+      });
+      const told: unknown[] = [];
+      const events = executeChunk(
+        connection,
+        chunk,
+        new AbortController().signal,
+        clock,
+        async (trouble, tries) => {
+          told.push([tries, trouble]);
+          await clock.advance(300);
+          return null;
+        },
+      );
+      const kinds: string[] = [];
+      for await (const { kind } of events) kinds.push(kind);
+      expect(kinds).toEqual(["case_started", "case_ended", "summary"]);
+      const trouble = {
+        why: expect.stringContaining(String(status)),
+        isRefusal: status === 429 || status === 503,
+        retryAfterMs: 3_000,
+      };
+      expect(told).toEqual([
+        [1, trouble],
+        [2, trouble],
+      ]);
+      const sent = seen.map(({ body }) => JSON.parse(body));
+      expect(sent.map((body) => body.chunk_id)).toEqual(["chunk-1", "chunk-1", "chunk-1"]);
+      expect(sent.map((body) => body.deadline_ms)).toEqual([1_234, 934, 634]);
+    },
+  );
+
+  it("ends the chunk with the fault that the caller decides on", async () => {
+    const { connection } = await serve((res) => void res.writeHead(502).end());
+    const fault = new Fault("sandbox_unavailable", "why");
+    const events = executeChunk(
+      connection,
+      chunk,
+      new AbortController().signal,
+      systemClock,
+      async () => fault,
+    );
+    await expect(events.next()).rejects.toBe(fault);
+  });
+
+  it("is none of the worker's silence while the caller decides, and no reason to go on when it gives up", async () => {
+    const clock = createVirtualClock();
+    const stop = new AbortController();
+    const { connection, seen } = await serve((res) => void res.writeHead(502).end());
+    const events = executeChunk(connection, chunk, stop.signal, clock, async (_, tries) => {
+      await clock.advance(60_000);
+      if (tries === 2) stop.abort();
+      return null;
+    });
+    await expect(events.next()).rejects.toMatchObject({ code: "cancelled" });
+    expect(seen).toHaveLength(2);
   });
 });
 
@@ -252,6 +324,33 @@ describe("silence", () => {
     await running;
     expect(events).toHaveLength(11);
     expect(clock.sleepers()).toBe(0);
+  });
+
+  it("is not the worker's while this process itself is stopped", async () => {
+    const clock = createVirtualClock();
+    let answer: http.ServerResponse | undefined;
+    const { connection } = await serve((res) => {
+      res.writeHead(200);
+      res.write(lines(started));
+      answer = res;
+    });
+    const running = run(connection, clock);
+    await expect.poll(() => answer).toBeDefined();
+    await waitForTraffic();
+    await clock.freeze(90_000);
+    answer?.end(lines(ended, summary));
+    expect((await running).fault).toBeNull();
+  });
+
+  it("is the worker's again once this process goes on", async () => {
+    const clock = createVirtualClock();
+    const { connection } = await serve((res) => void res.writeHead(200).write(lines(started)));
+    const running = run(connection, clock);
+    await expect.poll(() => sockets.size).toBe(1);
+    await waitForTraffic();
+    await clock.freeze(90_000);
+    await clock.advance(15_001);
+    expect((await running).fault).toMatchObject({ code: "worker_lost" });
   });
 
   it("is none while a long line is still coming", async () => {

@@ -4,6 +4,8 @@ import type { Clock } from "../../functions/rewards/ports.ts";
 export interface VirtualClock extends Clock {
   /** Moves time on, waking sleepers in the order of their alarms and letting each do its work. */
   advance(ms: number): Promise<void>;
+  /** Lets time pass while nobody runs, as for a process that is stopped; then all wake whose alarms are over. */
+  freeze(ms: number): Promise<void>;
   /** How many sleep now. */
   sleepers(): number;
 }
@@ -17,8 +19,26 @@ export async function settle(): Promise<void> {
 export function createVirtualClock(startMs = 1_700_000_000_000): VirtualClock {
   let nowMs = startMs;
   const alarms = new Set<{ atMs: number; wake: () => void }>();
+  const advance = async (ms: number) => {
+    const endMs = nowMs + ms;
+    await settle();
+    for (;;) {
+      const next = [...alarms].sort((a, b) => a.atMs - b.atMs)[0];
+      if (next === undefined || next.atMs > endMs) break;
+      nowMs = Math.max(nowMs, next.atMs);
+      next.wake();
+      await settle();
+    }
+    nowMs = endMs;
+  };
   return {
     nowMs: () => nowMs,
+    advance,
+    async freeze(ms) {
+      await settle();
+      nowMs += ms;
+      await advance(0);
+    },
     sleepers: () => alarms.size,
     sleep(ms, signal) {
       if (signal?.aborted) return Promise.resolve();
@@ -32,18 +52,6 @@ export function createVirtualClock(startMs = 1_700_000_000_000): VirtualClock {
         signal?.addEventListener("abort", alarm.wake, { once: true });
         alarms.add(alarm);
       });
-    },
-    async advance(ms) {
-      const endMs = nowMs + ms;
-      await settle();
-      for (;;) {
-        const next = [...alarms].sort((a, b) => a.atMs - b.atMs)[0];
-        if (next === undefined || next.atMs > endMs) break;
-        nowMs = Math.max(nowMs, next.atMs);
-        next.wake();
-        await settle();
-      }
-      nowMs = endMs;
     },
   };
 }

@@ -1,5 +1,6 @@
 /** Handler containers: each serves one request at a time, and lives until it crashes. */
-import { beginBatch, endBatch, isCancelled } from "../../functions/pool/batches/batch-record.ts";
+import { type BatchBeginning, beginBatch } from "../../functions/pool/batches/begin-batch.ts";
+import { type HeldBatch, holdBatch } from "../../functions/pool/batches/held-batch.ts";
 import { createLeaseSource, type LeaseSource } from "../../functions/pool/lease-source.ts";
 import { enterRun } from "../../functions/pool/runs/enter.ts";
 import { keepRunAlive } from "../../functions/pool/runs/keep-alive.ts";
@@ -58,7 +59,7 @@ export function createContainers(world: World, names: string) {
 
 export interface BatchPlan {
   readonly runId: string;
-  /** The key under which it may be cancelled; none if it never will be. */
+  /** The key under which it may be cancelled and sent again; none if it never will be. */
   readonly batchId: string | null;
   readonly workers: number;
   readonly waitMs: number;
@@ -66,29 +67,79 @@ export interface BatchPlan {
 }
 
 export interface BatchResult {
-  readonly kind: "served" | "not_served" | "run_not_found" | "run_finished";
+  readonly kind:
+    | "served"
+    | "not_served"
+    | "run_not_found"
+    | "run_finished"
+    | Exclude<BatchBeginning["kind"], "begun">;
   /** How long the first lease was waited for. */
   readonly waitedMs: number;
+  /** Of a batch with a key. */
+  readonly answer?: string;
 }
 
-/** What a handler does for one batch: enter, lease, execute, give back, note. */
+/** What a handler does for one batch: claim its record, enter, lease, execute, give back, note, record the answer. */
 export async function serveBatch(world: World, container: Container, plan: BatchPlan): Promise<BatchResult> {
+  const { ctx } = container;
+  let held: HeldBatch | null = null;
+  try {
+    if (plan.batchId !== null) {
+      const beginning = await beginBatch(ctx, { batchId: plan.batchId, bodyHash: "" });
+      if (beginning.kind !== "begun") return { waitedMs: 0, ...repeated(world, plan.batchId, beginning) };
+      world.noteBeginning(beginning.claim);
+      held = holdBatch(ctx, beginning.claim, (error) => faultOnly(world, error));
+    }
+    const result = await serveHeld(world, container, plan, held);
+    if (held === null || result.kind !== "served") return result;
+    const answer = `${held.fence} ${world.newId()}`;
+    await held.answer(Buffer.from(answer));
+    world.noteAnswer(held.batchId, answer);
+    return { ...result, answer };
+  } catch (error) {
+    faultOnly(world, error);
+    if (held?.lost.aborted || isOvertaken(error)) world.watch.counts.attemptsOvertaken += 1;
+    return { kind: "not_served", waitedMs: 0 };
+  } finally {
+    await held?.end().catch((error: unknown) => faultOnly(world, error));
+  }
+}
+
+function repeated(world: World, batchId: string, beginning: Exclude<BatchBeginning, { kind: "begun" }>) {
+  if (beginning.kind !== "answered") return { kind: beginning.kind };
+  const answer = Buffer.from(beginning.answer).toString();
+  world.noteAnswer(batchId, answer);
+  world.watch.counts.answersRepeated += 1;
+  return { kind: beginning.kind, answer };
+}
+
+function isOvertaken(error: unknown): boolean {
+  return error instanceof Fault && error.code === "in_progress";
+}
+
+async function serveHeld(
+  world: World,
+  container: Container,
+  plan: BatchPlan,
+  held: HeldBatch | null,
+): Promise<BatchResult> {
   const { ctx, process, noteBatch } = container;
   const over = new AbortController();
-  const attempt = world.newId();
   try {
     const entry = await enterRun(ctx, plan.runId);
     if (entry.kind !== "entered") return { kind: entry.kind, waitedMs: 0 };
-    if (plan.batchId !== null) await beginBatch(ctx, plan.batchId, attempt);
     const startedAtMs = world.time.nowMs();
     void keepRunAlive(ctx, plan.runId, over.signal, () => {});
-    const workers = watchWorkers(leaseFor(world, container, plan, attempt, entry.run.workers), {
+    const workers = watchWorkers(leaseFor(world, container, plan, entry.run.workers), {
       clock: process.clock,
-      findEnd: () => findEnd(container, plan, attempt),
-      asksAlways: plan.batchId !== null,
+      findEnd: () => findEnd(container, plan, held),
+      asksAlways: held !== null,
     });
     const crew = Math.min(plan.workers, entry.run.workers);
-    const parts = Array.from({ length: crew }, () => servePart(world, container, plan, workers, crew));
+    const signal = held?.lost ?? new AbortController().signal;
+    const parts = Array.from({ length: crew }, () =>
+      servePart(world, container, plan, workers, crew, signal),
+    );
     const done = await Promise.all(parts);
     const waits = done.flatMap(({ leasedAtMs }) => (leasedAtMs === null ? [] : [leasedAtMs - startedAtMs]));
     const served = done.some(({ completed }) => completed);
@@ -102,21 +153,16 @@ export async function serveBatch(world: World, container: Container, plan: Batch
     });
     if (noted.kind === "noted" && process.isAlive()) world.noteServed(plan.runId, served);
     return { kind: served ? "served" : "not_served", waitedMs: Math.min(...waits) };
-  } catch (error) {
-    faultOnly(world, error);
-    return { kind: "not_served", waitedMs: 0 };
   } finally {
     over.abort();
-    if (plan.batchId !== null)
-      await endBatch(ctx, plan.batchId, attempt).catch((error: unknown) => faultOnly(world, error));
   }
 }
 
-/** Whether the batch was cancelled, or its run finished. */
-async function findEnd({ ctx }: Container, plan: BatchPlan, attempt: string): Promise<Fault | null> {
+/** Whether the batch was cancelled or overtaken, or its run finished. */
+async function findEnd({ ctx }: Container, plan: BatchPlan, held: HeldBatch | null): Promise<Fault | null> {
   try {
-    if (plan.batchId !== null && (await isCancelled(ctx, plan.batchId, attempt)))
-      return new Fault("cancelled", "cancelled");
+    const end = await held?.findEnd();
+    if (end) return end;
     const run = await getRun(ctx, plan.runId);
     return run?.finishedAtMs === undefined ? null : new Fault("run_finished", "finished");
   } catch (error) {
@@ -130,11 +176,10 @@ function leaseFor(
   world: World,
   { source, process, runs }: Container,
   plan: BatchPlan,
-  attempt: string,
   runWorkers: number,
 ): WorkerSource {
   const { watch, cloud } = world;
-  const batchId = plan.batchId ?? attempt;
+  const batchId = plan.batchId ?? world.newId();
   const batch = source.forBatch({
     runId: plan.runId,
     batchId,
@@ -169,10 +214,10 @@ async function servePart(
   plan: BatchPlan,
   workers: WorkerSource,
   crew: number,
+  signal: AbortSignal,
 ) {
   const { watch, time, random } = world;
   const deadlineAtMs = process.clock.nowMs() + plan.waitMs;
-  const { signal } = new AbortController();
   const lease = await workers.acquire({ deadlineAtMs, signal }).catch((error: unknown) => {
     faultOnly(world, error);
     return null;

@@ -4,6 +4,8 @@
  * Looked at every two seconds: how many there may be. A run has a right to the workers that it asked for until it is
  * finished, or 300 s after its last sign of life; and a batch to those that it holds, unless its run is finished. What
  * exists beyond that 60 s after a finish, or 180 s after an expiry (480 s after the last sign of life), is left over.
+ * A creation that is under way for a run that is not finished comes on top: until it is there the pool doesn't count it
+ * among its workers, and until its claim is over nobody knows that its creator is dead.
  */
 import { readSlotRow, shortTag } from "../../functions/pool/slot-row.ts";
 import type { World } from "./world.ts";
@@ -36,14 +38,11 @@ export async function watchLeftovers(world: World, found: Leftovers): Promise<vo
     await time.sleep(lookEveryMs);
     const nowMs = time.nowMs();
     const alive = cloud.alive.size;
-    // Expired runs are given their whole 480 s here: only finishing is looked at. A dead holder's lease, or
-    // creator's claim, counts until it is over: nobody knows that he is dead.
-    const afterFinishMs = leftForMs(
-      finish,
-      alive,
-      Math.max(takenCount(world), wanted(world, goneAfterBeatMs)),
-      nowMs,
-    );
+    // Expired runs are given their whole 480 s here: only finishing is looked at. A dead holder's lease counts until
+    // it is over.
+    const { held, creating } = countTaken(world);
+    const rightful = creating + Math.max(held, wanted(world, goneAfterBeatMs));
+    const afterFinishMs = leftForMs(finish, alive, rightful, nowMs);
     const afterBeatMs = leftForMs(
       vanish,
       alive,
@@ -79,17 +78,17 @@ function wanted({ runs, time, settings }: World, lifeMs: number): number {
 }
 
 /** Slots that, as far as the table tells, somebody holds, or creates in, for a run that isn't finished. */
-function takenCount({ truth, time, settings, runs }: World): number {
+function countTaken({ truth, time, settings, runs }: World): { held: number; creating: number } {
   const finished = new Set(
     [...runs].flatMap(([id, run]) => (run.finishedAtMs === null ? [] : [shortTag(id)])),
   );
-  let count = 0;
+  const count = { held: 0, creating: 0 };
   for (const stored of truth.rows()) {
     const row = readSlotRow(stored);
     if (row === null || (row.state !== "leased" && row.state !== "creating")) continue;
     const isInTime = (row.leaseUntilMs ?? 0) + settings.graceMs > time.nowMs();
     const forRun = row.state === "leased" ? row.heldForRun : row.createdForRun;
-    if (isInTime && !finished.has(forRun ?? "")) count += 1;
+    if (isInTime && !finished.has(forRun ?? "")) count[row.state === "leased" ? "held" : "creating"] += 1;
   }
   return count;
 }

@@ -58,6 +58,7 @@ export const ruleKillers: Readonly<Record<string, Killer>> = {
   "a sandbox of a slot in creation is kept": { by: "known" },
   "a sandbox that no slot knows is killed": { by: "silence" },
   "a sandbox of a later life is not killed": { by: "directed", harm: "killed under its holder" },
+  "only a recorded answer is told": world("freezing", "two answers for one key"),
 };
 
 /** By verb and clause; the others are found at the write only. */
@@ -74,4 +75,9 @@ export const clauseKillers: Readonly<Record<string, Killer>> = {
     "created too fast",
   ),
   "release ready: #fence = :fence": world("lost answers", "taken from its holder"),
+  "begin batch: attribute_not_exists(#fence)": world("storm", "two answers for one key"),
+  "begin batch again: (#state <> :answered OR #recordUntilS <= :nowS)": world(
+    "freezing",
+    "an answer was lost",
+  ),
 };

@@ -77,8 +77,8 @@ export const ruleMutations: readonly RuleMutation[] = [
   inFile(
     "creation.ts",
     "an unproved sandbox is gone before its slot is free",
-    'if (await isGone(ctx, made.sandboxId)) await freeClaim(ctx, claim);\n      return { kind: "failed"',
-    'void isGone(ctx, made.sandboxId);\n      await freeClaim(ctx, claim);\n      return { kind: "failed"',
+    'if (!(await isGone(ctx, made.sandboxId))) return { kind: "failed", fault: made.fault, claim };',
+    "void isGone(ctx, made.sandboxId);",
   ),
   inFile(
     "creation.ts",
@@ -142,5 +142,12 @@ export const ruleMutations: readonly RuleMutation[] = [
     "a sandbox of a later life is not killed",
     "sandbox.slot === row.slot && sandbox.generation <= row.generation",
     "sandbox.slot === row.slot",
+  ),
+  // A batch under a key has one answer.
+  inFile(
+    "batches/held-batch.ts",
+    "only a recorded answer is told",
+    'if (!(await answerBatch(ctx, claim, bytes))) await checkEnded("answered");',
+    "await answerBatch(ctx, claim, bytes);",
   ),
 ];

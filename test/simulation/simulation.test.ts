@@ -11,7 +11,7 @@ import { storm } from "./weather.ts";
 vi.setConfig({ testTimeout: 180_000 });
 
 /** How long the worlds go on; more of them come with `npm run simulate`. */
-const seconds = 60;
+const seconds = 100;
 
 describe("pools in which everything fails now and then", () => {
   it("keep their promises", async () => {
@@ -22,10 +22,12 @@ describe("pools in which everything fails now and then", () => {
     expect(report.batches).toBeGreaterThan(1_000);
     // Nothing of what should go wrong is missing.
     const { crashes, freezes, lostAnswers, lateWrites, tableFaults, takenOver, runsVanished } = report;
+    const { answersRepeated, attemptsOvertaken } = report;
     const { createsRefused, createsAmbiguous, createsUnproved, lateLandings, sandboxDeaths, listFaults } =
       report;
     for (const [what, count] of Object.entries({
       ...{ crashes, freezes, lostAnswers, lateWrites, tableFaults, takenOver, runsVanished },
+      ...{ answersRepeated, attemptsOvertaken },
       ...{ createsRefused, createsAmbiguous, createsUnproved, lateLandings, sandboxDeaths, listFaults },
     })) {
       expect([what, count > 0]).toEqual([what, true]);

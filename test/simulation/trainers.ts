@@ -4,7 +4,13 @@ import { beatRun } from "../../functions/pool/runs/heartbeat.ts";
 import { finishRun } from "../../functions/pool/sweep/finish-run.ts";
 import { startRun } from "../../functions/pool/sweep/start-run.ts";
 import { Fault } from "../../functions/rewards/faults.ts";
-import { type BatchResult, type Container, createContainers, serveBatch } from "./containers.ts";
+import {
+  type BatchPlan,
+  type BatchResult,
+  type Container,
+  createContainers,
+  serveBatch,
+} from "./containers.ts";
 import type { World } from "./world.ts";
 
 export interface TrainerLoad {
@@ -110,13 +116,37 @@ async function sendBatches(
     random() < world.weather().longChunk ? random() * 200_000 : 100 + random() * 2 * load.chunkMs;
   while (!isOver()) {
     const workers = random() < 0.6 ? 1 : 1 + Math.floor(random() * load.workers);
-    const batchId = random() < world.weather().cancel ? world.newId() : null;
+    const { cancel: cancelled, repeat } = world.weather();
+    const luck = random();
+    const batchId = luck < cancelled + repeat ? world.newId() : null;
     const plan = { runId, batchId, workers, waitMs: 60_000, chunkMs };
-    if (batchId !== null) time.after(random() * 4_000, () => void cancel(world, containers, batchId));
+    if (batchId !== null && luck < cancelled)
+      time.after(random() * 4_000, () => void cancel(world, containers, batchId));
+    else if (batchId !== null) {
+      await Promise.all([1, 2].map(() => sendUntilAnswered(world, containers, { ...plan, batchId }, isOver)));
+      continue;
+    }
     const result: BatchResult | "crashed" = await containers.serve((container) =>
       serveBatch(world, container, plan),
     );
     const isServed = result !== "crashed" && result.kind === "served";
     await time.sleep(random() * (isServed ? load.thinkMs : 3_000));
+  }
+}
+
+/** One of several callers with one key: asks until it has an answer, and once more. None waits for ever. */
+async function sendUntilAnswered(
+  world: World,
+  containers: Containers,
+  plan: BatchPlan & { readonly batchId: string },
+  isOver: () => boolean,
+): Promise<void> {
+  const { time, random } = world;
+  for (let answers = 0; answers < 2 && !isOver(); ) {
+    const asked = containers.serve((container) => serveBatch(world, container, plan));
+    const result = await Promise.race([asked, time.sleep(60_000 + random() * 60_000).then(() => "timeout")]);
+    if (typeof result === "object" && result.kind.startsWith("run_")) return;
+    if (typeof result === "object" && result.answer !== undefined) answers += 1;
+    await time.sleep(random() * (random() < 0.1 ? 100_000 : 3_000));
   }
 }

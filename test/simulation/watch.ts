@@ -31,6 +31,8 @@ export interface Counts {
   runsFinished: number;
   runsVanished: number;
   batchesCancelled: number;
+  answersRepeated: number;
+  attemptsOvertaken: number;
 }
 
 export function noCounts(): Counts {
@@ -55,6 +57,8 @@ export function noCounts(): Counts {
     runsFinished: 0,
     runsVanished: 0,
     batchesCancelled: 0,
+    answersRepeated: 0,
+    attemptsOvertaken: 0,
   };
 }
 

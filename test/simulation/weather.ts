@@ -38,6 +38,8 @@ export interface Weather {
   readonly vanish: number;
   /** A batch that is cancelled. */
   readonly cancel: number;
+  /** A batch that several callers send under one key, again and again until they are answered. */
+  readonly repeat: number;
   /** A part of chunks that takes up to 200 s. */
   readonly longChunk: number;
   /**
@@ -68,6 +70,7 @@ export const calm: Weather = {
   sandboxDeath: 0,
   vanish: 0,
   cancel: 0,
+  repeat: 0,
   longChunk: 0,
   keepsTimes: true,
 };
@@ -85,6 +88,7 @@ const foul = {
   sandboxDeath: 0.01,
   vanish: 0.3,
   cancel: 0.04,
+  repeat: 0.06,
   longChunk: 0.006,
   keepsTimes: false,
 };
@@ -107,6 +111,7 @@ export const freezing: Weather = {
   handlers: { crash: 0.002, freeze: 0.006, freezeMs: 300_000, skewMs: 2_000 },
   crons: { crash: 0.002, freeze: 0.1, freezeMs: 300_000, skewMs: 2_000 },
   cronBudgetMs: 600_000,
+  repeat: 0.2,
 };
 
 /** Handlers die at any call, and trainers vanish; the cron and the provider do what they should. */
@@ -120,6 +125,7 @@ export const dying: Weather = {
   sandboxDeath: 0.01,
   vanish: 0.4,
   cancel: 0.04,
+  repeat: 0.06,
   longChunk: 0.004,
 };
 
@@ -145,6 +151,7 @@ export const lossy: Weather = {
   sandboxDeath: 0.05,
   vanish: 0.3,
   cancel: 0.04,
+  repeat: 0.06,
   keepsTimes: false,
 };
 
@@ -158,6 +165,7 @@ export const stubborn: Weather = {
   sandboxDeath: 0.02,
   vanish: 0.3,
   cancel: 0.04,
+  repeat: 0.06,
   keepsTimes: false,
 };
 
@@ -168,6 +176,7 @@ export const unswept: Weather = {
   handlers: { crash: 0.001, freeze: 0, freezeMs: 0, skewMs: 1_000 },
   cronMissing: 1,
   cancel: 0.04,
+  repeat: 0.06,
   longChunk: 0.05,
   keepsTimes: false,
 };
@@ -184,6 +193,7 @@ export const frozenCreators: Weather = {
   sandboxDeath: 0.3,
   vanish: 0.3,
   cancel: 0.04,
+  repeat: 0.06,
   keepsTimes: false,
 };
 

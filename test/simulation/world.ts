@@ -1,4 +1,5 @@
 /** One simulated world: a table, a provider, and whoever works with them, all from one seed. */
+import type { BatchClaim } from "../../functions/pool/batches/batch-record.ts";
 import type { StoredRow, Table } from "../../functions/pool/ports.ts";
 import { runColumns, runPrefix } from "../../functions/pool/runs/run-row.ts";
 import { type PoolSettings, plans, poolSettings } from "../../functions/pool/settings.ts";
@@ -42,6 +43,10 @@ export interface World {
   isFinished(runId: string): boolean;
   noteServed(runId: string, served: boolean): void;
   noteLease(slot: number, fence: number): void;
+  /** An attempt at a batch with a key has begun. */
+  noteBeginning(claim: BatchClaim): void;
+  /** A caller was told this answer: all callers of the key are told the same, and nothing runs for it any more. */
+  noteAnswer(batchId: string, answer: string): void;
 }
 
 export interface WorldOptions {
@@ -96,6 +101,7 @@ export function createWorld(options: WorldOptions): World {
   });
   const table = createUnreliableTable(options.mutate?.(truth) ?? truth, parts);
   const leases = new Set<string>();
+  const answers = new Map<string, string>();
   let ids = 0;
   let isLoaded = true;
 
@@ -132,6 +138,16 @@ export function createWorld(options: WorldOptions): World {
       const name = `${slot}/${fence}`;
       if (leases.has(name)) watch.violation("a fence given twice", name);
       leases.add(name);
+    },
+    noteBeginning({ batchId, fence }) {
+      const answer = answers.get(batchId);
+      if (answer !== undefined && fence > Number(answer.split(" ")[0]))
+        watch.violation("an answer was lost", batchId);
+    },
+    noteAnswer(batchId, answer) {
+      const known = answers.get(batchId) ?? answer;
+      if (known !== answer) watch.violation("two answers for one key", `${known}, ${answer}`);
+      answers.set(batchId, known);
     },
   };
   return world;

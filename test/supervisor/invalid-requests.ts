@@ -19,6 +19,13 @@ const program = (changes: object): string =>
   body({ programs: [GOOD_PROGRAM, { ...GOOD_PROGRAM, ...changes }] });
 const limits = (changes: object): string => program({ limits: { ...GOOD_LIMITS, ...changes } });
 
+/** Changes of a program that no worker of this size could run: said of it alone, beside others that run. */
+export const impossiblePrograms: [string, Partial<typeof GOOD_PROGRAM>][] = [
+  ["half a character in a source", { source: "x = '\ud800'" }],
+  ["half a character in an input", { inputs: ["1", "\udfff"] }],
+  ["more memory than the worker has", { limits: { ...GOOD_LIMITS, memory_mib: 100_000 } }],
+];
+
 export const invalidBodies: [string, string | Buffer][] = [
   ["nothing", ""],
   ["half of a JSON text", body({}).slice(0, -2)],
@@ -43,17 +50,14 @@ export const invalidBodies: [string, string | Buffer][] = [
   ["a program with a number for its id", program({ id: 1 })],
   ["a program without source", program({ source: undefined })],
   ["a source of bytes", program({ source: [1, 2, 3] })],
-  ["half a character in a source", program({ source: "x = '\ud800'" })],
   ["a program without inputs", program({ inputs: undefined })],
   ["one input that is no list", program({ inputs: "1" })],
   ["an input that is a number", program({ inputs: ["1", 2] })],
-  ["half a character in an input", program({ inputs: ["\udfff"] })],
   ["no limits", program({ limits: undefined })],
   ["a limit that is missing", limits({ time_ms: undefined })],
   ["a limit in words", limits({ output_bytes: "many" })],
   ["no time", limits({ time_ms: 0 })],
   ["negative time", limits({ time_ms: -1 })],
   ["no memory", limits({ memory_mib: 0 })],
-  ["more memory than the worker has", limits({ memory_mib: 100_000 })],
   ["negative output", limits({ output_bytes: -1 })],
 ];

@@ -71,6 +71,25 @@ describe.each(modes)("as %s", (mode) => {
   }, 60_000);
 });
 
+/** Where it competes on other terms than most, which is no reason to refuse. */
+const priorities = [
+  ["nice", "-n", "10"],
+  ["nice", "-n", "19"],
+  ...(modes.includes("root") ? [["nice", "-n", "-5"]] : []),
+];
+
+describe.each(modes)("as %s", (mode) => {
+  // Only root may start something above others.
+  it.each(priorities.filter((wrapper) => mode === "root" || !wrapper.includes("-5")))(
+    "under %s %s %s it proves the same",
+    (...wrapper) => {
+      const { status, report } = runPreflight(mode, wrapper);
+      expect(report).toMatchObject({ ok: true, failed: [] });
+      expect(status).toBe(0);
+    },
+  );
+});
+
 describe.each(refusals)("as $mode, where $world", ({ mode, wrapper }) => {
   const WHY = {
     property: expect.stringMatching(/./),

@@ -1,9 +1,10 @@
 /** The supervisor's HTTP interface: who may ask, what is refused, and the lines of an answer. */
 import net from "node:net";
+import { totalmem } from "node:os";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { makeProgram, type Supervisor, startSupervisor } from "./harness.ts";
 import { openDescriptors } from "./host-view.ts";
-import { invalidBodies, REFUSED_CHUNK_ID } from "./invalid-requests.ts";
+import { impossiblePrograms, invalidBodies, REFUSED_CHUNK_ID } from "./invalid-requests.ts";
 import { modes } from "./launch.ts";
 import { vanish } from "./waiting.ts";
 import { type Line, openChunk, readHealth, sendRequest } from "./wire.ts";
@@ -20,11 +21,21 @@ describe.each(modes)("as %s", (mode) => {
       state: "ready",
       mode,
       version: expect.stringMatching(/./),
+      instance: expect.stringMatching(/^[\w-]{8}$/),
       python: expect.stringMatching(/^3\.\d+\.\d+/),
       slots: expect.any(Number),
       fencing_token: 0,
     });
     expect(Object.keys(supervisor.health.properties as object).length).toBeGreaterThanOrEqual(30);
+  });
+
+  it("does not believe in more memory than there is", async () => {
+    const boastful = await startSupervisor({ mode, arguments: ["--memory-mib", "100000000"] });
+    try {
+      expect(boastful.health.memory_mib).toBeLessThan(totalmem() / 2 ** 20 / 0.85);
+    } finally {
+      await boastful.close();
+    }
   });
 
   describe("who may ask", () => {
@@ -70,6 +81,48 @@ describe.each(modes)("as %s", (mode) => {
       const chunk = supervisor.chunk([makeProgram("p", "print(1)")], { chunk_id: REFUSED_CHUNK_ID });
       expect((await supervisor.execute(chunk)).lines.at(-1)).toMatchObject({ reason: "completed", cases: 1 });
     });
+
+    it.each(impossiblePrograms)("%s, of that program alone", async (_, changes) => {
+      const impossible = { ...makeProgram("impossible", "print(1)", ["", ""]), ...changes };
+      const chunk = supervisor.chunk([
+        makeProgram("a", "print(1)"),
+        impossible,
+        makeProgram("b", "print(2)"),
+      ]);
+      const { status, lines } = await supervisor.execute(chunk);
+      expect(status).toBe(200);
+      const ofIt = lines.filter(({ program }) => program === "impossible");
+      expect(ofIt).toMatchObject([{ type: "invalid_task", detail: expect.stringMatching(/./) }]);
+      const outputs = lines.filter(({ type }) => type === "ended").map(({ stdout }) => stdout);
+      expect(outputs.sort()).toEqual(["1\n", "2\n"]);
+      expect(lines.at(-1)).toMatchObject({ type: "summary", reason: "completed", cases: 2 });
+    });
+
+    it("a chunk of nothing but such programs is completed without a case", async () => {
+      const programs = impossiblePrograms.map(([id, changes]) => ({
+        ...makeProgram(id, "print(1)"),
+        ...changes,
+      }));
+      const { lines } = await supervisor.execute(supervisor.chunk(programs));
+      expect(lines.map(({ type }) => type)).toEqual([...programs.map(() => "invalid_task"), "summary"]);
+      expect(lines.at(-1)).toMatchObject({ reason: "completed", cases: 0 });
+    });
+
+    it.each(["/v1/execute", "/v1/cancel"])(
+      "%s, when it is meant for another life of the supervisor",
+      async (path) => {
+        const body = JSON.stringify(supervisor.chunk([makeProgram("p", "print(1)")]));
+        const ask = (instance: string) =>
+          sendRequest(supervisor, {
+            method: "POST",
+            path,
+            body,
+            headers: { "x-supervisor-instance": instance },
+          }).answer;
+        expect(await ask("of-before")).toMatchObject({ status: 409, body: { code: "restarted" } });
+        expect(await ask(String(supervisor.health.instance))).toMatchObject({ status: 200 });
+      },
+    );
 
     it.each([
       ["GET", "/v1/execute"],

@@ -26,7 +26,7 @@ export interface Chunk {
 
 /** One line of an answer. `at_ms` is the local monotonic time at which it arrived. */
 export interface Line {
-  type: "started" | "ended" | "syntax_error" | "beat" | "summary";
+  type: "started" | "ended" | "syntax_error" | "invalid_task" | "beat" | "summary";
   at_ms: number;
   program?: string;
   case?: number;

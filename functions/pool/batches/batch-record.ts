@@ -1,87 +1,109 @@
 /**
- * The record of a batch that its client gave a key: how whoever holds workers for it learns that it was cancelled.
+ * The record of a batch that its client gave a key.
  *
- *   begin ──▶ running ── end ──▶ over
- *                └───── cancel ──▶ cancelled
+ *   begin ──▶ running ⟲ extend ── answer ──▶ answered    answers the same request for an hour
+ *             ▲    │ └─────────── end ─────▶ over ─────┐  no answer to keep: who sends it again begins anew
+ *             │    └───────────── cancel ──▶ cancelled ┤  the same
+ *             ├────────────────── begin ◀──────────────┘
+ *             └── begin, when the lease has expired: its holder is dead or frozen
  *
- * A batch that is sent again under its key begins anew, as another attempt; the one before it has nobody left who
- * waits for its answer. Batches without a key have no record: nobody could name them.
+ * Theory of operation
+ * - An attempt holds the record by a lease, as a worker is held by one, and extends it while it works. A batch that is
+ *   shorter than the time between two extensions costs two writes: its beginning and its end.
+ * - Each beginning gets a fence that is larger than all before it, and every later write of the attempt names it. One
+ *   that was overtaken (frozen, cut off) can't end, answer or extend any more, and learns that it must not answer.
+ * - A fence is the time at which the attempt began, if no earlier one was larger: rows are deleted when their hour is
+ *   over, and fences must not begin again at one.
+ * - The head row makes an answer valid. It holds the first part of it; what is beyond is written before, into rows that
+ *   bear the attempt's fence in their key, so that parts of two attempts never mix.
+ * - Rows may outlive their hour for days: every reader looks at the time itself.
+ *
+ * Batches without a key have no record: nobody could name them.
  */
 import type { RowKey, StoredRow } from "../ports.ts";
-import { expressionOver } from "../slot-row.ts";
-import { type SlotContext, writeRow } from "../slots/write.ts";
+import type { SlotContext } from "../slots/write.ts";
 
-/** How long a record is kept. */
-const recordLifeS = 3_600;
+/** How long a record is kept, counted from the beginning of its attempt and again from its answer. */
+export const recordLifeS = 3_600;
 
-export type BatchState = "running" | "over" | "cancelled";
+export type BatchState = "running" | "answered" | "over" | "cancelled";
 
-const columns = { state: "st", attempt: "own", recordUntilS: "expiresAtS" };
+/** What makes two requests the same. */
+export interface BatchKey {
+  /** The batch's name; one per caller and key. */
+  readonly batchId: string;
+  /** Of the request's body. */
+  readonly bodyHash: string;
+}
 
-const isAnotherAttempt = "(attribute_not_exists(#attempt) OR #attempt <> :attempt)";
-const isThisAttempt = "#attempt = :attempt";
-const isRunning = "#state = :running";
+/** The right to write a batch's record, until another has it. */
+export interface BatchClaim {
+  readonly batchId: string;
+  readonly fence: number;
+}
 
-/** A repeated write that comes late must not undo a cancellation: an attempt begins once. */
-export const beginBatchExpression = expressionOver(columns, {
-  name: "begin batch",
-  update: "SET #state = :running, #attempt = :attempt, #recordUntilS = :recordUntilS",
-  clauses: [isAnotherAttempt],
-});
+export interface BatchRecord {
+  readonly state: BatchState;
+  readonly fence: number;
+  /** Nonce of the beginning: tells a writer whose answer was lost that it won. */
+  readonly attempt: string;
+  readonly bodyHash: string;
+  readonly leaseUntilMs: number;
+  readonly recordUntilS: number;
+  /** Of an answered batch: the first part of the answer, and how many rows hold the rest. */
+  readonly firstPart?: Uint8Array;
+  readonly moreParts: number;
+}
 
-export const endBatchExpression = expressionOver(columns, {
-  name: "end batch",
-  update: "SET #state = :over",
-  clauses: [isThisAttempt, isRunning],
-});
+export const batchColumns = {
+  state: "st",
+  fence: "f",
+  attempt: "own",
+  bodyHash: "bh",
+  leaseUntilMs: "lu",
+  recordUntilS: "expiresAtS",
+  firstPart: "a",
+  moreParts: "n",
+} as const satisfies Record<keyof BatchRecord, string>;
 
-export const cancelBatchExpression = expressionOver(columns, {
-  name: "cancel batch",
-  update: "SET #state = :cancelled",
-  clauses: [isRunning],
-});
+export type RecordContext = Pick<SlotContext, "table" | "clock" | "settings" | "newId">;
 
-export type RecordContext = Pick<SlotContext, "table" | "clock">;
+export const isStillOurs = "#fence = :fence";
+export const isRunning = "#state = :running";
 
-function batchKey(batchId: string): RowKey {
+export function batchKeyOf(batchId: string): RowKey {
   return { pk: `B#${batchId}`, sk: "B" };
 }
 
-/** Notes that an attempt begins. Throws the table's faults. */
-export async function beginBatch(ctx: RecordContext, batchId: string, attempt: string): Promise<void> {
-  const recordUntilS = Math.ceil(ctx.clock.nowMs() / 1_000) + recordLifeS;
-  const values = { ":running": "running", ":attempt": attempt, ":recordUntilS": recordUntilS };
-  await writeRow(ctx.table, batchKey(batchId), beginBatchExpression, values, () => true);
+/** The record as it is stored, also when its hour is over; null without one. Throws the table's faults. */
+export async function readBatch(
+  { table }: Pick<RecordContext, "table">,
+  batchId: string,
+): Promise<BatchRecord | null> {
+  const row = await table.get(batchKeyOf(batchId));
+  return row === undefined ? null : readRow(row);
 }
 
-/** Notes that an attempt is over, unless it was cancelled or replaced. Throws the table's faults. */
-export async function endBatch(ctx: RecordContext, batchId: string, attempt: string): Promise<void> {
-  const values = { ":over": "over", ":running": "running", ":attempt": attempt };
-  await writeRow(ctx.table, batchKey(batchId), endBatchExpression, values, () => true);
+/** Whether the record's hour is over, so that it counts as if it were not there. */
+export function isForgotten({ recordUntilS }: BatchRecord, nowMs: number): boolean {
+  return recordUntilS * 1_000 <= nowMs;
 }
 
-/** Cancels a batch that runs, and tells what it is now; null when nothing is known of it. */
-export async function markCancelled(ctx: RecordContext, batchId: string): Promise<BatchState | null> {
-  const before = await readBatch(ctx, batchId);
-  if (before === null || before.state !== "running") return before?.state ?? null;
-  const values = { ":running": "running", ":cancelled": "cancelled" };
-  await writeRow(ctx.table, batchKey(batchId), cancelBatchExpression, values, () => true);
-  return (await readBatch(ctx, batchId))?.state ?? null;
+/** The end of the hour that begins now, in seconds since 1970. */
+export function recordUntilS(nowMs: number): number {
+  return Math.ceil(nowMs / 1_000) + recordLifeS;
 }
 
-/** Whether nobody wants this attempt's answer any more. Throws the table's faults. */
-export async function isCancelled(ctx: RecordContext, batchId: string, attempt: string): Promise<boolean> {
-  const record = await readBatch(ctx, batchId);
-  return record !== null && (record.state === "cancelled" || record.attempt !== attempt);
-}
-
-async function readBatch({ table, clock }: RecordContext, batchId: string) {
-  const row = await table.get(batchKey(batchId));
-  return row === undefined || Number(row[columns.recordUntilS]) * 1_000 <= clock.nowMs()
-    ? null
-    : readRow(row);
-}
-
-function readRow(row: StoredRow): { readonly state: BatchState; readonly attempt: string } {
-  return { state: row[columns.state] as BatchState, attempt: String(row[columns.attempt]) };
+function readRow(row: StoredRow): BatchRecord {
+  const firstPart = row[batchColumns.firstPart];
+  return {
+    state: row[batchColumns.state] as BatchState,
+    fence: Number(row[batchColumns.fence]),
+    attempt: String(row[batchColumns.attempt]),
+    bodyHash: String(row[batchColumns.bodyHash]),
+    leaseUntilMs: Number(row[batchColumns.leaseUntilMs]),
+    recordUntilS: Number(row[batchColumns.recordUntilS]),
+    moreParts: Number(row[batchColumns.moreParts] ?? 0),
+    ...(firstPart instanceof Uint8Array ? { firstPart } : {}),
+  };
 }

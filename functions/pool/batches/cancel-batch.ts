@@ -18,7 +18,7 @@ import { emptySlot } from "../slots/empty.ts";
 import { releaseDraining, releaseReady } from "../slots/release.ts";
 import { revokeLease } from "../slots/take-over.ts";
 import type { SlotContext } from "../slots/write.ts";
-import { markCancelled } from "./batch-record.ts";
+import { markCancelled } from "./mark-cancelled.ts";
 
 export interface CancelContext extends SlotContext {
   readonly stopper: WorkerStopper;
@@ -43,7 +43,7 @@ const betweenRoundsMs = 100;
 export async function cancelBatch(ctx: CancelContext, batchId: string): Promise<BatchCancellation> {
   const state = await markCancelled(ctx, batchId);
   if (state === null) return { kind: "batch_not_found" };
-  if (state === "over") return { kind: "over" };
+  if (state === "over" || state === "answered") return { kind: "over" };
   const batchTag = shortTag(batchId);
   let stopped = 0;
   for (let round = 0; round < mostRounds; round += 1) {

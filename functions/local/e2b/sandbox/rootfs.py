@@ -54,23 +54,21 @@ def prepare_host_tree(reads_as_root):
     """Makes the tree that sandboxes take from. Runs once, in a mount namespace of the keeper's own."""
     linux.mount(None, "/", flags=linux.MS_REC | linux.MS_PRIVATE)
     if reads_as_root:
-        for prefix in python_prefixes():
-            _uncover(prefix)
+        _uncover(python_prefixes())
     linux.make_tree_read_only("/")
     linux.make_writable("/proc")  # a sandbox may mount a proc of its own only as writable as this one
 
 
-def _uncover(prefix):
-    """Makes an interpreter in a closed home (0700) reachable without opening the home: covers the first closed folder
-    on the way with an empty one that holds nothing but the interpreter. Sandboxes have no rights of the host's root."""
-    closed = _first_closed_folder(prefix)
-    if closed is None:
-        return
-    held = os.open(prefix, os.O_PATH)
-    linux.mount("tmpfs", closed, "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, "mode=755,size=1m")
-    os.makedirs(prefix)
-    linux.mount(f"/proc/self/fd/{held}", prefix, flags=linux.MS_BIND | linux.MS_REC)
-    os.close(held)
+def _uncover(prefixes):
+    """Makes interpreters in a closed home (0700) reachable without opening the home: covers the first closed folder
+    on the way with an empty one that holds nothing but them. Sandboxes have no rights of the host's root."""
+    held = {prefix: os.open(prefix, os.O_PATH) for prefix in prefixes if _first_closed_folder(prefix)}
+    for closed in {_first_closed_folder(prefix) for prefix in held}:
+        linux.mount("tmpfs", closed, "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, "mode=755,size=1m")
+    for prefix, folder in held.items():
+        os.makedirs(prefix, exist_ok=True)
+        linux.mount(f"/proc/self/fd/{folder}", prefix, flags=linux.MS_BIND | linux.MS_REC)
+        os.close(folder)
 
 
 def _first_closed_folder(path):
@@ -144,7 +142,7 @@ def _add_etc(root, users, search_path):
 
 def _add_private_folders(root, users):
     for name in SHARED_FOLDERS:
-        os.makedirs(f"{root}/{name}")
+        os.makedirs(f"{root}/{name}", exist_ok=True)  # the host's Python may be in one
         os.chmod(f"{root}/{name}", 0o1777)
     for user in users:
         os.makedirs(root + user.home, 0o755, exist_ok=True)

@@ -1,0 +1,66 @@
+/**
+ * Answers line by line.
+ *
+ * The status is sent before anything has run, so whatever goes wrong later is the last line. A stream that ends
+ * without a summary or an error was cut.
+ */
+import type { Context } from "hono";
+import { stream } from "hono/streaming";
+import type { CallerVariables } from "./authentication.ts";
+import type { LogEvent } from "./log.ts";
+import { describeProblem, describeRetry, type Problem, toProblem } from "./problem.ts";
+import type { RequestVariables } from "./request-id.ts";
+
+/** The context of a request that is answered with rewards. */
+export type RewardsContext = Context<{ Variables: RequestVariables & CallerVariables }>;
+
+export const lineType = "application/x-ndjson";
+
+/** Writes one line; resolves when there is room for the next. */
+export type WriteLine = (line: unknown) => Promise<unknown>;
+
+/** Streams what `tell` writes. `gone` is aborted when the caller goes away; what `tell` throws becomes the last line. */
+export function streamLines(
+  c: RewardsContext,
+  log: LogEvent,
+  tell: (write: WriteLine, gone: AbortSignal) => Promise<void>,
+): Response {
+  const requestId = c.get("requestId");
+  const gone = new AbortController();
+  c.req.raw.signal.addEventListener("abort", () => gone.abort(), { once: true });
+  c.header("content-type", lineType);
+  c.header("cache-control", "no-store");
+  c.header("x-accel-buffering", "no");
+  return stream(c, async (lines) => {
+    lines.onAbort(() => gone.abort());
+    const write: WriteLine = (line) => lines.write(`${JSON.stringify(line)}\n`);
+    try {
+      await tell(write, gone.signal);
+    } catch (error) {
+      if (gone.signal.aborted) return;
+      const problem = toProblem(error);
+      log(describeFailure(problem, requestId, error));
+      await write(encodeErrorLine(problem, requestId));
+    }
+  });
+}
+
+/** `type` says what line it is, so the problem's own type is left out. */
+function encodeErrorLine(problem: Problem, requestId: string) {
+  const retry = describeRetry(problem);
+  return {
+    ...describeProblem(problem, requestId),
+    type: "error",
+    ...(retry === undefined ? {} : { retry_after_s: retry }),
+  };
+}
+
+/** What the log says of a request that failed; the cause goes nowhere else. */
+export function describeFailure(
+  problem: Problem,
+  requestId: string,
+  error: unknown,
+): Parameters<LogEvent>[0] {
+  const level = problem.code === "internal" ? "error" : "warn";
+  return { level, message: "request failed", requestId, code: problem.code, cause: error };
+}

@@ -1,0 +1,115 @@
+/**
+ * Begin: an attempt at a batch takes its record, unless the record answers, or another attempt is under way.
+ *
+ *   ── last extension ── leaseMs ──▶ leaseUntilMs ── graceMs ──▶ may be taken over
+ *
+ * The ordinary batch is new: one write and no read. Who finds a record reads it, and takes it, if it may, by the fence
+ * that it read: whoever was quicker has raised it.
+ */
+import { expressionOver } from "../slot-row.ts";
+import { writeRow } from "../slots/write.ts";
+import { readAnswer } from "./answer-parts.ts";
+import {
+  type BatchClaim,
+  type BatchKey,
+  type BatchRecord,
+  batchColumns,
+  batchKeyOf,
+  isForgotten,
+  type RecordContext,
+  readBatch,
+  recordUntilS,
+} from "./batch-record.ts";
+
+const isNew = "attribute_not_exists(#fence)";
+const isAsWeReadIt = "#fence = :seenFence";
+const nobodyWorksOnIt = "(#state <> :running OR #leaseUntilMs < :expiredBeforeMs)";
+const itsAnswerIsForgotten = "(#state <> :answered OR #recordUntilS <= :nowS)";
+const update =
+  "SET #state = :running, #fence = :fence, #attempt = :attempt, #bodyHash = :bodyHash, " +
+  "#leaseUntilMs = :leaseUntilMs, #recordUntilS = :recordUntilS REMOVE #firstPart, #moreParts";
+
+export const beginBatchExpression = expressionOver(batchColumns, {
+  name: "begin batch",
+  update,
+  clauses: [isNew],
+});
+
+export const beginAgainExpression = expressionOver(batchColumns, {
+  name: "begin batch again",
+  update,
+  clauses: [isAsWeReadIt, nobodyWorksOnIt, itsAnswerIsForgotten],
+});
+
+export type BatchBeginning =
+  | { readonly kind: "begun"; readonly claim: BatchClaim }
+  /** The same body was answered: this is the answer, as it was recorded. */
+  | { readonly kind: "answered"; readonly answer: Uint8Array }
+  /** Another attempt at it is under way. */
+  | { readonly kind: "in_progress" }
+  /** The key was used for another body. */
+  | { readonly kind: "idempotency_mismatch" };
+
+/** Others may be quicker each time; so many times they are not dead. */
+const mostTries = 3;
+
+/** Takes the batch's record, or tells what it says. Throws the table's faults. */
+export async function beginBatch(ctx: RecordContext, key: BatchKey): Promise<BatchBeginning> {
+  let seen: BatchRecord | null = null;
+  for (let tries = 0; tries < mostTries; tries += 1) {
+    const claim = await tryToBegin(ctx, key, seen);
+    if (claim !== null) return { kind: "begun", claim };
+    seen = await readBatch(ctx, key.batchId);
+    const state = seen === null ? "free" : stateFor(ctx, key, seen);
+    if (state === "answered" && seen !== null)
+      return { kind: "answered", answer: await readAnswer(ctx, key.batchId, seen) };
+    if (state === "in_progress" || state === "idempotency_mismatch") return { kind: state };
+  }
+  return { kind: "in_progress" };
+}
+
+/** What the record means to who sends this body now. */
+function stateFor({ clock, settings }: RecordContext, { bodyHash }: BatchKey, seen: BatchRecord) {
+  const nowMs = clock.nowMs();
+  const hasNothingToSay = seen.state === "over" || seen.state === "cancelled";
+  if (hasNothingToSay || isForgotten(seen, nowMs)) return "free";
+  if (seen.bodyHash !== bodyHash) return "idempotency_mismatch";
+  if (seen.state === "answered") return "answered";
+  return seen.leaseUntilMs < nowMs - settings.graceMs ? "free" : "in_progress";
+}
+
+async function tryToBegin(
+  ctx: RecordContext,
+  { batchId, bodyHash }: BatchKey,
+  seen: BatchRecord | null,
+): Promise<BatchClaim | null> {
+  const nowMs = ctx.clock.nowMs();
+  const fence = Math.max(nowMs, (seen?.fence ?? 0) + 1);
+  const attempt = ctx.newId();
+  const values = {
+    ":running": "running",
+    ":fence": fence,
+    ":attempt": attempt,
+    ":bodyHash": bodyHash,
+    ":leaseUntilMs": nowMs + ctx.settings.leaseMs,
+    ":recordUntilS": recordUntilS(nowMs),
+  };
+  const conditions =
+    seen === null
+      ? {}
+      : {
+          ":seenFence": seen.fence,
+          ":expiredBeforeMs": nowMs - ctx.settings.graceMs,
+          ":answered": "answered",
+          ":nowS": Math.floor(nowMs / 1_000),
+        };
+  const expression = seen === null ? beginBatchExpression : beginAgainExpression;
+  const won = await writeRow(
+    ctx.table,
+    batchKeyOf(batchId),
+    expression,
+    { ...values, ...conditions },
+    (row) => row[batchColumns.attempt] === attempt,
+  );
+  return won === null ? null : { batchId, fence };
+}

@@ -1,0 +1,77 @@
+/**
+ * Batches on a platform that ends requests at its own time, and that wants to know how each batch went.
+ *
+ * A batch is over, and told of, before its answer is complete: nothing is sure to run afterwards.
+ */
+import type { Batch, BatchAnswer, BatchHooks, GradeBatch, SampleResult, Usage } from "./batch.ts";
+import { endsBatch, Fault, type FaultCode } from "./faults.ts";
+import type { RunGrader } from "./run-grading.ts";
+
+/** How a batch went, in numbers. */
+export interface BatchReport {
+  readonly runId: string;
+  readonly samples: number;
+  /** Samples without a reward; all of them when the platform's failure left the batch without an answer. */
+  readonly faults: number;
+  /** Those of them that have a fault of their own, by its code. */
+  readonly faultCodes: Readonly<Partial<Record<FaultCode, number>>>;
+  /** Why there is no answer; undefined when there is one. */
+  readonly failure?: unknown;
+  /** Undefined without an answer. */
+  readonly usage?: Usage;
+}
+
+/** What surrounds the requests of this process. */
+export interface RequestHost {
+  /** Time that the platform leaves the request under way. Infinite where nothing ends requests. */
+  timeLeftMs(): number;
+  /** Told for which run the request under way is. */
+  noteRun(runId: string): void;
+  /** Told once per graded batch, before its answer is complete. Must not throw. */
+  reportBatch(report: BatchReport): void;
+}
+
+/** What follows a batch's deadline takes time, too: programs are stopped, workers given back, records written. */
+export const closingMs = 30_000;
+
+/** The same admission, of batches that end before the platform ends them and are reported to it. */
+export function hostBatches(admitBatch: RunGrader["admitBatch"], host: RequestHost): RunGrader["admitBatch"] {
+  return async (origin) => {
+    host.noteRun(origin.runId);
+    const admission = await admitBatch(origin);
+    if (admission.kind !== "admitted") return admission;
+    return { ...admission, gradeBatch: hostBatch(admission.gradeBatch, origin.runId, host) };
+  };
+}
+
+function hostBatch(gradeBatch: GradeBatch, runId: string, host: RequestHost): GradeBatch {
+  return async (batch, hooks) => {
+    const faultCodes: Partial<Record<FaultCode, number>> = {};
+    const onSample: BatchHooks["onSample"] = (index, result) => {
+      countFault(faultCodes, result);
+      hooks.onSample?.(index, result);
+    };
+    const report = (more: Pick<BatchReport, "faults"> & Partial<BatchReport>) =>
+      host.reportBatch({ runId, samples: batch.samples.length, faultCodes, ...more });
+    let answer: BatchAnswer;
+    try {
+      answer = await gradeBatch(shorten(batch, host), { ...hooks, onSample });
+    } catch (failure) {
+      const isUnwanted = failure instanceof Fault && endsBatch(failure);
+      report({ failure, faults: isUnwanted ? 0 : batch.samples.length });
+      throw failure;
+    }
+    report({ usage: answer.usage, faults: answer.rewards.filter((reward) => reward === null).length });
+    return answer;
+  };
+}
+
+function shorten(batch: Batch, host: RequestHost): Batch {
+  const leftMs = Math.max(1, host.timeLeftMs() - closingMs);
+  return leftMs < batch.deadlineMs ? { ...batch, deadlineMs: leftMs } : batch;
+}
+
+function countFault(codes: Partial<Record<FaultCode, number>>, result: SampleResult): void {
+  if (result.kind !== "fault") return;
+  codes[result.fault.code] = (codes[result.fault.code] ?? 0) + 1;
+}

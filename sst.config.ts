@@ -1,0 +1,22 @@
+/// <reference path="./.sst/platform/config.d.ts" />
+
+export default $config({
+  async app(input) {
+    const { isProduction } = await import("./stacks/config.ts");
+    const keep = isProduction(input?.stage ?? "");
+    return {
+      name: "code-rewards",
+      home: "aws",
+      version: "~4.17.1",
+      removal: keep ? "retain" : "remove",
+      protect: keep,
+    };
+  },
+  async run() {
+    const { endpoint } = await import("./stacks/endpoint.ts");
+    const { table } = await import("./stacks/table.ts");
+    await import("./stacks/cleanup.ts");
+    await import("./stacks/alarms.ts");
+    return { url: endpoint.url, table: table.name };
+  },
+});
