@@ -13,7 +13,8 @@ from code_rewards import RewardClient, RunOptions
 from code_rewards.trl_columns import build_task
 from endpoint import LocalEndpoint, start_endpoint
 from faulty_proxy import FaultyProxy, go_through, lose_answer
-from jobs import QUICKLY, TRAIN, Job, accelerate_launch, start_job, torchrun
+from jobs import JOB_LIMIT_S, QUICKLY, TRAIN, Job, accelerate_launch, start_job, torchrun
+from polling import until
 from token_tasks import HELD_OUT_TASKS, TRAIN_TASKS
 
 LEARNED = 0.9
@@ -109,8 +110,7 @@ def test_a_job_outlives_a_restart_of_the_endpoint(
 
     with start_job([*command, *QUICKLY, "--skip-eval"], tmp_path / "out", proxy.url, endpoint.api_key, on_line) as job:
         with start_endpoint("--plan", "pro", "--no-cron", api_key=endpoint.api_key) as second:
-            while not steps["down"]:
-                assert job.process.poll() is None, job.text
+            until(lambda: steps["down"] or job.process.poll() is not None, limit_s=JOB_LIMIT_S)
             proxy.target = second.url
             assert job.wait() == 0, job.text
             assert second.sandboxes() == []
@@ -137,3 +137,14 @@ def test_accelerate_launches_two_processes_of_one_run(
     assert len({seen.json["run_id"] for seen in proxy.requests("POST", "/v1/rewards")}) == 1
     assert job.metrics()["processes"] == 2
     assert job.metrics()["pool"]["usage"]["samples"] == 2 * 16
+
+
+def test_a_script_of_ones_own_needs_nothing_but_the_function(
+    endpoint: LocalEndpoint, proxy: FaultyProxy, tiny_model: str, tmp_path: Path, no_sandboxes: None
+) -> None:
+    """Nothing in it finishes the run: that happens at its end."""
+    script = str(Path(__file__).parent / "plain_script.py")
+    with start_job([script, tiny_model, str(tmp_path)], tmp_path / "out", proxy.url, endpoint.api_key) as job:
+        assert job.wait() == 0, job.text
+    assert job.says("rewards: [")
+    assert len(proxy.requests("DELETE", "/v1/runs/")) == 1
