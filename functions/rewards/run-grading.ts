@@ -9,7 +9,7 @@ import { type BatchBeginning, beginBatch } from "../pool/batches/begin-batch.ts"
 import { endBatch } from "../pool/batches/end-batch.ts";
 import type { HeldBatch, HoldBatchContext } from "../pool/batches/held-batch.ts";
 import type { LeaseSource } from "../pool/lease-source.ts";
-import { type Entry, enterRun } from "../pool/runs/enter.ts";
+import type { Entry } from "../pool/runs/enter.ts";
 import { keepRunAlive } from "../pool/runs/keep-alive.ts";
 import {
   type BatchNote,
@@ -18,13 +18,15 @@ import {
   type NoteBatch,
 } from "../pool/runs/note-batch.ts";
 import { getRun, type RunRefusal } from "../pool/runs/read.ts";
-import { defaultRunId, type RunRow, runExpiresAtMs, runLifeMs } from "../pool/runs/run-row.ts";
+import { defaultRunId, type RunRow } from "../pool/runs/run-row.ts";
 import { rememberRuns } from "../pool/runs/target.ts";
 import type { SlotContext } from "../pool/slots/write.ts";
 import type { Batch, BatchAnswer, BatchHooks, GradeBatch, SampleResult } from "./batch.ts";
 import { createBatchGrader } from "./batch-grader.ts";
 import { Fault } from "./faults.ts";
 import { gradeUnderKey } from "./recorded-grading.ts";
+import { type RunEntries, rememberDefaultRun } from "./run-entries.ts";
+import { insistOnTable } from "./table-patience.ts";
 import { type WatchedWorkers, watchWorkers } from "./watched-workers.ts";
 
 export interface RunGraderDeps {
@@ -43,6 +45,10 @@ export interface BatchOrigin {
   readonly runId: string;
   /** The batch's name and body, if its client gave it a key: then it can be cancelled by others, and sent again. */
   readonly key: BatchKey | null;
+  /** How long the batch may take; what its admission took is not given to its grading again. Default: no waiting. */
+  readonly deadlineMs?: number;
+  /** Aborted when nobody waits for its answer any more. */
+  readonly signal?: AbortSignal;
 }
 
 /** `gradeBatch` is for this batch alone, and must be called. */
@@ -67,13 +73,21 @@ export function createRunGrader(deps: RunGraderDeps): RunGrader {
   const stopping = new AbortController();
   const underWay = new Set<Promise<unknown>>();
   return {
-    async admitBatch({ runId, key }) {
-      const beginning = key === null ? null : await beginBatch(pool, key);
+    async admitBatch({ runId, key, deadlineMs = 0, signal: caller }) {
+      const askedAtMs = pool.clock.nowMs();
+      const waiting = {
+        deadlineAtMs: askedAtMs + deadlineMs,
+        signal: AbortSignal.any([stopping.signal, ...(caller === undefined ? [] : [caller])]),
+      };
+      const insist = <Value>(work: () => Promise<Value>) =>
+        insistOnTable({ ...pool, report: deps.report }, waiting, work);
+      const beginning = key === null ? null : await beginInsisting(pool, key, insist);
       if (beginning !== null && beginning.kind !== "begun") return beginning;
       const claim = beginning?.claim ?? null;
-      const entry = await enterClaimed(deps, entries, runId, claim);
+      const entry = await enterClaimed(deps, () => insist(() => entries.enter(runId)), claim);
       if (entry.kind !== "entered") return entry;
-      const gradeBatch: GradeBatch = (batch, hooks) => {
+      const gradeBatch: GradeBatch = (wanted, hooks) => {
+        const batch = shortenBy(wanted, pool.clock.nowMs() - askedAtMs);
         const signal = AbortSignal.any([hooks.signal, stopping.signal]);
         const job = {
           run: entry.run,
@@ -109,40 +123,28 @@ interface BatchJob {
   readonly noteBatch: NoteBatch;
 }
 
-interface RunEntries {
-  enter(runId: string): Promise<Entry>;
-  /** The run's row isn't what it was any more. */
-  forget(): void;
+function beginInsisting(
+  pool: HoldBatchContext,
+  key: BatchKey,
+  insist: (begin: () => Promise<BatchBeginning>) => Promise<BatchBeginning>,
+): Promise<BatchBeginning> {
+  const attempt = pool.newId();
+  return insist(() => beginBatch(pool, key, attempt));
 }
 
-/** Enters runs; asks the table for the default one, of which most batches may be, only when half of its life is over. */
-function rememberDefaultRun(pool: SlotContext): RunEntries {
-  let known: RunRow | null = null;
-  return {
-    async enter(runId) {
-      if (runId !== defaultRunId) return enterRun(pool, runId);
-      const isFresh = known !== null && runExpiresAtMs(known) > pool.clock.nowMs() + runLifeMs / 2;
-      if (isFresh && known !== null) return { kind: "entered", run: known };
-      const entry = await enterRun(pool, runId);
-      if (entry.kind === "entered") known = entry.run;
-      return entry;
-    },
-    forget() {
-      known = null;
-    },
-  };
+function shortenBy(batch: Batch, tookMs: number): Batch {
+  return tookMs > 0 ? { ...batch, deadlineMs: Math.max(1, batch.deadlineMs - tookMs) } : batch;
 }
 
 /** Enters the run. A batch that has claimed its record and can't be graded is over. */
 async function enterClaimed(
   { pool, report }: RunGraderDeps,
-  entries: RunEntries,
-  runId: string,
+  enter: () => Promise<Entry>,
   claim: BatchClaim | null,
 ): Promise<Entry> {
   let isEntered = false;
   try {
-    const entry = await entries.enter(runId);
+    const entry = await enter();
     isEntered = entry.kind === "entered";
     return entry;
   } finally {
@@ -245,8 +247,9 @@ function runFinished({ run }: BatchJob): Fault {
 type Counts = ReturnType<ReturnType<typeof countResults>["read"]> & { readonly retries: number };
 
 /**
- * Adds the batch to its run; worker time since the run's batch before, or null when the table did not take it. A
- * graded batch is graded: that its run's totals lack it is the smaller harm. Throws when the run was finished.
+ * Adds the batch to its run; worker time since the run's batch before, or null when the table did not take it, for
+ * whatever reason. A graded batch is graded: that its run's totals lack it is the smaller harm. Throws when the run was
+ * finished.
  */
 async function note(
   deps: RunGraderDeps,
@@ -260,7 +263,6 @@ async function note(
     if (noted.kind === "noted") return noted.sincePreviousMs;
     if (noted.kind === "run_not_found") return null; // its record's time was over in the middle of the batch
   } catch (fault) {
-    if (!(fault instanceof Fault)) throw fault;
     deps.report(fault);
     return null;
   }
