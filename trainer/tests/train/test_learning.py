@@ -28,7 +28,7 @@ def last_rewards(job: Job, count: int = 3) -> float:
 
 def check_recorded_rewards(job: Job, endpoint: LocalEndpoint) -> None:
     """Every reward that the trainer was given is the one that the same completion earns when nothing fails."""
-    tasks = {task["task_id"]: build_task(task["test_cases"], None, None) for task in TRAIN_TASKS + HELD_OUT_TASKS}
+    tasks = {task["task_id"]: build_task(task) for task in TRAIN_TASKS + HELD_OUT_TASKS}
     recorded = {(line["task_id"], line["completion"], line["reward"]) for line in job.samples()}
     with RewardClient(endpoint.url, endpoint.api_key, run=RunOptions(name="again")) as client:
         again = client.score([text for _, text, _ in recorded], [tasks[task_id] for task_id, _, _ in recorded])
