@@ -6,7 +6,7 @@ from pathlib import Path
 
 from endpoint import LocalEndpoint
 from faulty_proxy import FaultyProxy
-from jobs import QUICKLY, TRAIN, start_job, torchrun
+from jobs import QUICKLY, TRAIN, accelerate_launch, start_job
 
 NOWHERE = "http://127.0.0.1:9"
 FAULT_BUDGET_SPENT = 3
@@ -23,10 +23,10 @@ def go_down_after(step: int, proxy: FaultyProxy):
 def test_abort_saves_a_checkpoint_that_training_goes_on_from(
     endpoint: LocalEndpoint, proxy: FaultyProxy, tiny_model: str, tmp_path: Path, no_sandboxes: None
 ) -> None:
-    """Two processes stop at one point, and one goes on."""
+    """Two processes of one run stop at one point, and one process goes on."""
     flags = ["--model", tiny_model, "--tasks", "token_tasks", "--max-steps", "6", *QUICKLY]
     with start_job(
-        [*torchrun(2), *flags, "--batch-size", "4", "--fault-budget-s", "1"],
+        [*accelerate_launch(2), *flags, "--batch-size", "4", "--fault-budget-s", "1"],
         tmp_path / "out",
         proxy.url,
         endpoint.api_key,
@@ -41,6 +41,8 @@ def test_abort_saves_a_checkpoint_that_training_goes_on_from(
     assert job.says(f"rank 0: Saved {checkpoint}")
     assert job.metrics()["stopped"]["checkpoint"] == str(checkpoint)
     assert [line["reward"] for line in job.samples() if line["step"] == 3] == [None] * 8
+    assert job.metrics()["processes"] == 2
+    assert len({seen.json["run_id"] for seen in proxy.requests("POST", "/v1/rewards")}) == 1
     before = job.metrics()["before"]
 
     proxy.target = endpoint.url
