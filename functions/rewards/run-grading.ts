@@ -195,13 +195,19 @@ async function gradeForRun(
     const costUsd = deps.costUsd(workerSeconds);
     return { ...answer, usage: { ...answer.usage, costUsd, workerSecondsSincePreviousBatch } };
   } catch (error) {
-    // What it cost was spent, with or without an answer.
+    // What it cost was spent; what it found was told to nobody, and whoever sends it again has it counted then.
     const isSpent = workers.heldMs() > 0 && !isOfFinishedRun(error);
-    if (isSpent) await note(deps, job, workers, { ...counts.read(), retries: 0 }).catch(deps.report);
+    if (isSpent) await note(deps, job, workers, withoutAnswer(error)).catch(deps.report);
     throw error;
   } finally {
     over.abort();
   }
+}
+
+/** A batch that another attempt has is counted once, by that one. */
+function withoutAnswer(error: unknown): Counts {
+  const isAnothers = error instanceof Fault && error.code === "in_progress";
+  return { batches: isAnothers ? 0 : 1, samples: 0, verdicts: {}, faults: 0, retries: 0 };
 }
 
 function isOfFinishedRun(error: unknown): boolean {
@@ -244,7 +250,7 @@ function runFinished({ run }: BatchJob): Fault {
   return new Fault("run_finished", detail, { retryable: false });
 }
 
-type Counts = ReturnType<ReturnType<typeof countResults>["read"]> & { readonly retries: number };
+type Counts = Omit<BatchNote, "workersCreated" | "busyMs">;
 
 /**
  * Adds the batch to its run; worker time since the run's batch before, or null when the table did not take it, for

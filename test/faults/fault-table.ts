@@ -122,9 +122,12 @@ export async function removeWorkers(behind: ProxiedStack, keep?: string): Promis
   }
 }
 
-/** Ends the default run as its trainer would, and waits for what lands late; what E2B has then. */
+/** Ends every run as its trainer would, with what landed late; what E2B has then. */
 export async function finishAll({ stack, e2bServer }: ProxiedStack) {
-  const finish = await callEndpoint(stack, "DELETE", "/v1/runs/default");
-  expect(finish).toMatchObject({ remaining_sandboxes: [] });
+  const { runs } = (await callEndpoint(stack, "GET", "/v1/runs")) as { runs: { run_id: string }[] };
+  for (const { run_id: runId } of runs) {
+    const finish = await callEndpoint(stack, "DELETE", `/v1/runs/${runId}`);
+    expect(finish).toMatchObject({ remaining_sandboxes: [] });
+  }
   return e2bServer.sandboxCounts();
 }
