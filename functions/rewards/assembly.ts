@@ -62,7 +62,8 @@ export function judgeOutcome(
   }
   const matches = program.task.matchers[caseIndex];
   if (matches === undefined) throw new Error(`case ${caseIndex} has no expected output`);
-  const verdict = judgeCase({ end, stdout: outcome.stdout }, matches);
+  const said = program.task.mode === "main" ? outcome.stdout : (outcome.result ?? null);
+  const verdict = judgeCase({ end, said }, matches);
   const { wallMs, cpuMs, peakRssKib } = outcome;
   const { caseNumbers } = program.task;
   const number = caseNumbers === null ? {} : { caseNumber: caseNumbers[caseIndex] };

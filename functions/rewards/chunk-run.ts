@@ -94,6 +94,7 @@ function describeChunk(assignment: Assignment, setup: ChunkSetup): Chunk {
   const programs = assignment.portions.map(({ program, caseIndexes }) => ({
     id: program.id,
     source: program.source,
+    ...(program.task.mode === "main" ? {} : { mode: program.task.mode }),
     inputs: caseIndexes.map((caseIndex) => program.task.inputs[caseIndex] ?? ""),
     limits: program.task.limits,
   }));

@@ -17,10 +17,17 @@ export interface Limits {
   readonly outputBytes: number;
 }
 
+/**
+ * How a program is run: `main` on its standard input, `call` as a library of which an input says what function to call.
+ */
+export type RunMode = "main" | "call";
+
 /** One program and the inputs to run it on. Each input is one case, named by its index. */
 export interface ProgramJob {
   readonly id: string;
   readonly source: string;
+  /** `main` where nothing is said. */
+  readonly mode?: RunMode;
   readonly inputs: readonly string[];
   readonly limits: Limits;
 }
@@ -49,6 +56,8 @@ export interface CaseOutcome {
   readonly end: CaseEnd;
   /** Standard output up to `outputBytes`; null when it is not valid UTF-8. */
   readonly stdout: string | null;
+  /** What the called function returned, as far as it was told; missing in a mode without one. */
+  readonly result?: string;
   /** The last bytes of standard error, undecodable ones escaped. */
   readonly stderrTail: string;
   readonly wallMs: number;

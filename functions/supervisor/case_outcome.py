@@ -24,6 +24,7 @@ class Facts:
         self.syntax_error = None
         self.started_at_s = None
         self.stdout = bytearray()
+        self.result = None  # what its function returned, in a case that calls one
         self.stderr_tail = bytearray()
         self.has_ended = False
         self.was_out_of_memory = False
@@ -121,6 +122,8 @@ def describe(facts: Facts, ending: dict) -> dict:
         line["stdout"] = facts.stdout.decode("utf-8")
     except UnicodeDecodeError:
         line["stdout_base64"] = base64.b64encode(facts.stdout).decode("ascii")
+    if facts.result is not None:
+        line["result"] = facts.result.decode("utf-8", "replace")
     line["stderr_tail"] = facts.stderr_tail.decode("utf-8", "backslashreplace")
     ran_s = facts.ended_at_s - facts.started_at_s if facts.started_at_s is not None else 0.0
     line["wall_ms"] = round(max(ran_s, 0.0) * 1e3, 3)

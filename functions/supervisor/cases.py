@@ -1,8 +1,8 @@
 """One case: a program on one input, in one isolated child, from its job to its outcome.
 
-Theory of operation. Everything is an event of one loop: the child's messages, its two output pipes, its end, and a
+Theory of operation. Everything is an event of one loop: the child's messages, its output pipes, its end, and a
 watch that looks at it every WATCH_INTERVAL_S (most cases end before it looks once). The case is over when its main
-process was reaped and both pipes are at their end, which they must be then: its whole pid namespace is dead.
+process was reaped and all pipes are at their end, which they must be then: its whole pid namespace is dead.
 
 The first thing that ends a case gives its status; what happens afterwards (a killed program's signal, say) is only
 its consequence. Which status the raw facts mean is decided in `case_outcome.py`.
@@ -21,7 +21,7 @@ import case_outcome
 import memory
 import processes
 from program_clock import ProgramClock
-from sandbox import READY_FORMAT
+from sandbox import CALLS_JOB, MAIN_JOB, READY_FORMAT
 from submission import sealed_file
 
 WATCH_INTERVAL_S = 0.025
@@ -79,8 +79,13 @@ class Case:
             given.append(sealed_file(self._program.stdin(self._case_index)))
             given.append(self._open_output(self._on_stdout))
             given.append(self._open_output(self._on_stderr))
-            fds = array.array("i", [*given, self._program.source_fd()])
-            self._child.channel.sendmsg([b"J"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, fds)])
+            if self._program.mode == "main":
+                send_job(self._child, MAIN_JOB, [*given, self._program.source_fd()])
+                return
+            self.facts.result = bytearray()
+            given.append(sealed_file(self._program.requests(self._case_index)))
+            given.append(self._open_output(self._on_result))
+            send_job(self._child, CALLS_JOB, [*given[:3], self._program.source_fd(), *given[3:]])
         finally:
             for fd in given:
                 os.close(fd)
@@ -109,12 +114,15 @@ class Case:
         self._rearm(time.monotonic())
 
     def _on_stdout(self, fd: int) -> None:
-        data = self._read(fd)
-        room = self._program.output_bytes - len(self.facts.stdout)
-        if len(data) <= room:
-            self.facts.stdout += data
-        else:
-            self.facts.stdout += data[: max(room, 0)]
+        self._keep(self.facts.stdout, self._read(fd))
+
+    def _on_result(self, fd: int) -> None:
+        self._keep(self.facts.result, self._read(fd))
+
+    def _keep(self, kept: bytearray, data: bytes) -> None:
+        room = self._program.output_bytes - len(kept)
+        kept += data[: max(room, 0)]
+        if len(data) > room:
             self._end_early("output_limit")
 
     def _on_stderr(self, fd: int) -> None:
@@ -216,3 +224,7 @@ class Case:
         self._is_over = True
         self._slot.give_back(self.facts.was_out_of_memory or self.facts.status == "memory_limit")
         self._on_end(self)
+
+
+def send_job(child, kind: bytes, fds) -> None:
+    child.channel.sendmsg([kind], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))])

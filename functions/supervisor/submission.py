@@ -5,6 +5,9 @@ from __future__ import annotations
 import fcntl
 import os
 
+MODES = ("main", "call")
+_CALL_SETUP = b'{"is_prelude_wanted":true}\n'
+
 _F_ADD_SEALS = 1033
 _ALL_SEALS = 0xF
 
@@ -28,6 +31,7 @@ class Program:
     def __init__(self, request: dict):
         limits = request["limits"]
         self.id = request["id"]
+        self.mode = request.get("mode", "main")  # a program of its own, or a library of which a function is called
         self.case_count = len(request["inputs"])
         self.time_limit_s = limits["time_ms"] / 1e3
         self.memory_mib = limits["memory_mib"]
@@ -40,7 +44,11 @@ class Program:
         self._running = 0
 
     def stdin(self, case_index: int) -> bytes:
-        return self._inputs[case_index].encode("utf-8")
+        return self._inputs[case_index].encode("utf-8") if self.mode == "main" else b""
+
+    def requests(self, case_index: int) -> bytes:
+        """What is asked of a library (see `calls.py`)."""
+        return _CALL_SETUP + self._inputs[case_index].encode("utf-8") + b"\n"
 
     def source_fd(self) -> int:
         if self._source_fd < 0:

@@ -32,6 +32,7 @@ import struct
 import sys
 import time
 
+import calls
 import kernel
 import sandbox
 import seccomp
@@ -163,6 +164,7 @@ class Zygote:
         for name in _WARM_MODULES:
             __import__(name)
         json.loads(json.dumps({"a": [1, 2.5, None, "x"]}))
+        calls.warm_up()
 
     def _tighten(self, rootless: bool, last_capability: int) -> None:
         """What a child need not repeat. A network namespace shared by a zygote's children, one at a time, is sound
