@@ -117,6 +117,7 @@ function readEnd(frame: Frame): CaseEnd {
     case "memory_limit":
     case "output_limit":
       return { kind: frame.status };
+    case "invalid_test":
     case "starved":
     case "isolation_failed":
       return { kind: frame.status, detail: readString(frame, "detail") };

@@ -146,6 +146,10 @@ function endCase(run: ChunkRun, tracked: Tracked, caseIndex: number, outcome: Ca
     board.endCase(tracked.program, caseIndex, judgement.result);
     return;
   }
+  if (judgement.fault.code === "invalid_task") {
+    board.fail(tracked.program, judgement.fault);
+    return;
+  }
   board.giveBack(tracked.program, {
     fault: judgement.fault,
     suspects: [],

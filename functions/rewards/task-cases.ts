@@ -5,7 +5,14 @@ import { type Comparison, prepareExpected } from "../grading/comparison.ts";
 import type { OutputMatcher } from "../grading/expectation.ts";
 import { readJson } from "../grading/json-value.ts";
 import { compareReturned } from "../grading/value-comparison.ts";
-import type { CallCase, CallTests, StdinTests } from "../tasks/normal-form.ts";
+import type {
+  AssertTests,
+  CallCase,
+  CallTests,
+  CheckFunctionTests,
+  PytestTests,
+  StdinTests,
+} from "../tasks/normal-form.ts";
 import type { RunnableTests } from "../tasks/supported-kinds.ts";
 import type { Limits, RunMode } from "./ports.ts";
 
@@ -27,7 +34,18 @@ const LARGEST_CALL_BYTES = 1_048_576;
 
 /** Reads every expected output once. */
 export function prepareCases(tests: RunnableTests, comparison: Comparison, limits: Limits): CasesPreparation {
-  return tests.kind === "stdin" ? prepareOutputs(tests, comparison) : prepareCalls(tests, comparison, limits);
+  switch (tests.kind) {
+    case "stdin":
+      return prepareOutputs(tests, comparison);
+    case "call":
+      return prepareCalls(tests, comparison, limits);
+    case "asserts":
+    case "check_function":
+    case "pytest":
+      return prepareStatements(tests, comparison);
+    default:
+      throw new Error(`unknown tests ${JSON.stringify(tests satisfies never)}`);
+  }
 }
 
 function prepareOutputs(tests: StdinTests, comparison: Comparison): CasesPreparation {
@@ -89,4 +107,40 @@ function prepareReturned(
     if (compareReturned(value, answer, tolerance)) return true;
     return mayBeWrapped && Array.isArray(value) && compareReturned(value[0], answer, tolerance);
   };
+}
+
+/** What `functions/supervisor/judge.py` is given of each test. */
+function prepareStatements(
+  tests: AssertTests | CheckFunctionTests | PytestTests,
+  comparison: Comparison,
+): CasesPreparation {
+  if (comparison.type !== "json" || comparison.tolerance !== undefined) {
+    const detail = "are Python source that judges for itself: such a task has no 'comparison'";
+    return { kind: "unsupported", detail };
+  }
+  const inputs = describeTests(tests).map((test) => JSON.stringify(test));
+  for (const [index, input] of inputs.entries()) {
+    if (Buffer.byteLength(input) > LARGEST_CALL_BYTES) {
+      return {
+        kind: "unsupported",
+        detail: `are too large: test ${index + 1} has over ${LARGEST_CALL_BYTES} bytes`,
+      };
+    }
+  }
+  return { kind: "ok", mode: "tests", inputs, matchers: inputs.map(() => (said) => said === "passed") };
+}
+
+function describeTests(tests: AssertTests | CheckFunctionTests | PytestTests): object[] {
+  switch (tests.kind) {
+    case "asserts":
+      return tests.cases.map((testCase) => ({ kind: tests.kind, ...testCase }));
+    case "check_function": {
+      const { kind, before, source, entryPoint } = tests;
+      return [{ kind, before, source, entry_point: entryPoint }];
+    }
+    case "pytest":
+      return [{ kind: tests.kind, source: tests.source }];
+    default:
+      throw new Error(`unknown tests ${JSON.stringify(tests satisfies never)}`);
+  }
 }

@@ -6,8 +6,9 @@ the program: it can write any answer, at any time. So an answer is never more th
 program could have returned; what is right is decided elsewhere, by somebody who knows what was expected. Nobody here
 does.
 
-    {"before": source, "is_prelude_wanted": bool}                     first, answered when the program has run
-    {"function": name, "arguments": [...]}                            a call with JSON values
+    {"before": source, "is_prelude_wanted": bool}     first, and not answered
+    {"function": name, "arguments": [...]}            a call with JSON values
+    anything else                                     of tests that run elsewhere, see `library.py`
 
     {"value": ...}      it returned this plain value (see `plain_values.py`)
     {"other": text}     it returned something else
@@ -25,6 +26,7 @@ import types
 
 import plain_values
 import program
+from library import Library
 
 MODULE_NAME = "solution"
 _read = json.JSONDecoder().decode
@@ -47,7 +49,7 @@ def warm_up() -> None:
             del _prelude[name]
     for module in _PRELUDE_MODULES:
         _prelude[module] = __import__(module)
-    plain_values.decode(plain_values.encode({1: (2.5, b"x", "é")}))
+    plain_values.from_json(json.loads(plain_values.encode({1: (2.5, b"x", "é")})))
 
 
 class Missing(Exception):
@@ -61,8 +63,11 @@ def answer_calls(code, requests_fd: int, answers_fd: int) -> None:
     try:
         with open(requests_fd, encoding="utf-8", newline="\n", closefd=False) as requests:
             namespace = _load(code, _read(requests.readline()))
+            library = Library(namespace)
             for line in requests:
-                _write_whole(write, answers_fd, _answer(namespace, _read(line), encode))
+                request = _read(line)
+                called = _answer(namespace, request, encode) if "function" in request else library.answer(request)
+                _write_whole(write, answers_fd, called)
         exit_code = 0
     except SystemExit as error:
         exit_code = program.exit_code_of(error.code)

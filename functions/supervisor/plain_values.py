@@ -19,65 +19,74 @@ MAX_DEPTH = 100
 _FLAT = frozenset((type(None), bool, int, float, str))
 _DICTS = frozenset((dict, collections.OrderedDict, collections.defaultdict, collections.Counter))
 _write = json.JSONEncoder(check_circular=False, separators=(",", ":")).encode
-_read = json.JSONDecoder().decode
 
 
 class NotPlain(Exception):
     """Holds something that is no plain value, or lies too deep."""
 
 
+class TooDeep(NotPlain):
+    """Lies deeper than MAX_DEPTH."""
+
+
 def encode(value) -> str:
     """Raises NotPlain."""
-    return _write(_to_json(value, 0))
+    return _write(to_json(value))
 
 
-def decode(text: str):
-    """Raises NotPlain for a text that `encode` doesn't write."""
-    try:
-        return _from_json(_read(text))
-    except (ValueError, TypeError, KeyError, RecursionError):
-        raise NotPlain("the text of a value can't be read") from None
-
-
-def _to_json(value, depth: int):
+def to_json(value, other=None, depth: int = 0):
+    """A value that JSON can write. What is not plain is what `other` makes of it, if that is not None."""
     kind = type(value)
     if kind in _FLAT:
         return value
     if depth == MAX_DEPTH:
-        raise NotPlain("a value nested deeper than %d levels" % MAX_DEPTH)
+        raise TooDeep("a value nested deeper than %d levels" % MAX_DEPTH)
     if kind is list:
-        return _items(value, depth)
+        return _items(value, other, depth)
     if kind is tuple or kind is set or kind is frozenset:
-        return {kind.__name__: _items(value, depth)}
+        return {kind.__name__: _items(value, other, depth)}
     if kind in _DICTS:
-        return {"dict": [[_to_json(key, depth + 1), _to_json(item, depth + 1)] for key, item in dict.items(value)]}
+        return {"dict": [_items(pair, other, depth) for pair in dict.items(value)]}
     if kind is bytes:
         return {"bytes": value.hex()}
     if kind is complex:
         return {"complex": [value.real, value.imag]}
-    raise NotPlain("a value of the type %s" % kind.__name__[:100])
+    found = other and other(value)
+    if found is None:
+        raise NotPlain("a value of the type %s" % kind.__name__[:100])
+    return found
 
 
-def _items(value, depth: int) -> list:
+def _items(value, other, depth: int) -> list:
     if _FLAT.issuperset(map(type, value)):  # as most are: the rest is done in C
         return list(value)
-    return [_to_json(item, depth + 1) for item in value]
+    return [to_json(item, other, depth + 1) for item in value]
 
 
-def _from_json(value):
+def from_json(value, handle=None):
+    """The value that `to_json` was given. `handle` finds what a handle stands for. Raises NotPlain."""
+    try:
+        return _from_json(value, handle)
+    except (ValueError, TypeError, KeyError, IndexError, RecursionError):
+        raise NotPlain("what can't be read as a value") from None
+
+
+def _from_json(value, handle):
     if type(value) is list:
-        return [_from_json(item) for item in value]
+        return [_from_json(item, handle) for item in value]
     if type(value) is not dict:
         return value
     ((kind, content),) = value.items()
-    return _READERS[kind](content)
+    if kind == "handle":
+        return handle(content)
+    if kind == "bytes":
+        return bytes.fromhex(content)
+    if kind == "complex":
+        return complex(*content)
+    items = _from_json(content, handle)
+    if kind == "dict":
+        return dict(items)
+    return _COLLECTIONS[kind](items)
 
 
-_READERS = {
-    "tuple": lambda items: tuple(_from_json(items)),
-    "set": lambda items: set(_from_json(items)),
-    "frozenset": lambda items: frozenset(_from_json(items)),
-    "dict": lambda pairs: dict(_from_json(pairs)),
-    "bytes": bytes.fromhex,
-    "complex": lambda parts: complex(*parts),
-}
+_COLLECTIONS = {"tuple": tuple, "set": set, "frozenset": frozenset}

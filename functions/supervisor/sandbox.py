@@ -30,6 +30,7 @@ import sys
 import time
 
 import calls
+import judge
 import kernel
 import program
 
@@ -38,8 +39,9 @@ NOBODY_ID = 65534
 READY_FORMAT = "<dqq"  # monotonic seconds, run delay ns, CPU ns: all at the moment the program is ready
 MAIN_JOB = b"M"  # as a program of its own
 CALLS_JOB = b"C"  # as a library; with descriptors of requests and answers
+TEST_JOB = b"T"  # tests of a library in another case: descriptors of requests, answers and the report
 _STANDARD_FD_COUNT = 4
-_MAX_FD_COUNT = 6
+_MAX_FD_COUNT = 7
 _OTHER_FDS_FROM = 200  # out of the way, and below the limit of open files
 _FIXED_LIMITS = (
     (resource.RLIMIT_CORE, 0),
@@ -50,7 +52,7 @@ _FIXED_LIMITS = (
     (resource.RLIMIT_STACK, 64 << 20),
 )
 _NO_CAPABILITIES = "0" * 16
-_ZYGOTE_PROCESSES = 3  # the zygote, its parent, and the next child
+_ZYGOTE_PROCESSES = 4  # the zygote, its parent, the next child, and one that judges
 
 
 class Sandbox:
@@ -75,6 +77,10 @@ class Sandbox:
         if job is None:
             os._exit(0)
         kind, source, other_fds = job
+        if kind == TEST_JOB:
+            _forget_supervisor_modules()
+            channel.close()
+            judge.judge(source, *other_fds)
         try:
             code = program.compile_source(source)
         except program.RejectedSource as error:

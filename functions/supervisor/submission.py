@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 
-MODES = ("main", "call")
+MODES = ("main", "call", "tests")
 _CALL_SETUP = b'{"is_prelude_wanted":true}\n'
 
 _F_ADD_SEALS = 1033
@@ -31,7 +31,8 @@ class Program:
     def __init__(self, request: dict):
         limits = request["limits"]
         self.id = request["id"]
-        self.mode = request.get("mode", "main")  # a program of its own, or a library of which a function is called
+        # A program of its own, a library of which a function is called, or one that tests beside it call.
+        self.mode = request.get("mode", "main")
         self.case_count = len(request["inputs"])
         self.time_limit_s = limits["time_ms"] / 1e3
         self.memory_mib = limits["memory_mib"]
@@ -45,6 +46,10 @@ class Program:
 
     def stdin(self, case_index: int) -> bytes:
         return self._inputs[case_index].encode("utf-8") if self.mode == "main" else b""
+
+    def test(self, case_index: int) -> bytes:
+        """What a judge runs (see `judge.py`)."""
+        return self._inputs[case_index].encode("utf-8")
 
     def requests(self, case_index: int) -> bytes:
         """What is asked of a library (see `calls.py`)."""

@@ -37,7 +37,9 @@ describe("the verdict on a case", () => {
 
   it("is there for every end that says something of the program, and for no other", () => {
     expectTypeOf<ProgramEnd>().toExtend<CaseEnd>();
-    expectTypeOf<Exclude<CaseEnd, ProgramEnd>["kind"]>().toEqualTypeOf<"starved" | "isolation_failed">();
+    expectTypeOf<Exclude<CaseEnd, ProgramEnd>["kind"]>().toEqualTypeOf<
+      "invalid_test" | "starved" | "isolation_failed"
+    >();
     type Said = Pick<CaseOutcome, "end"> & { said: string };
     expectTypeOf<Said & { end: ProgramEnd }>().toExtend<JudgedOutcome>();
     expectTypeOf<Said>().not.toExtend<JudgedOutcome>();
