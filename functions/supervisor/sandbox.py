@@ -58,10 +58,10 @@ _ZYGOTE_PROCESSES = 4  # the zygote, its parent, the next child, and one that ju
 class Sandbox:
     """What a zygote prepares once for all of its children."""
 
-    def __init__(self, settings: dict, rootless: bool, filter_header: bytes, last_capability: int):
+    def __init__(self, settings: dict, rootless: bool, filter_headers, last_capability: int):
         self.settings = settings
         self.rootless = rootless
-        self.filter_header = filter_header
+        self.filter_header, self.socketless_filter_header = filter_headers
         self.last_capability = last_capability
         self.stage = "start"
 
@@ -78,6 +78,7 @@ class Sandbox:
             os._exit(0)
         kind, source, other_fds = job
         if kind == TEST_JOB:
+            kernel.install_seccomp(self.socketless_filter_header)
             _forget_supervisor_modules()
             channel.close()
             judge.judge(source, *other_fds)

@@ -24,6 +24,11 @@ def f(do=None):
         "files": sorted(os.listdir("/tmp") + os.listdir("/dev/shm")),
         "descriptors": sorted(os.readlink(f"/proc/self/fd/{fd}").split(":")[0] for fd in os.listdir("/proc/self/fd") if os.path.exists(f"/proc/self/fd/{fd}")),
     }
+def listen():
+    global kept
+    kept = socket.socket(socket.AF_UNIX)
+    kept.bind("\\0program")
+    kept.listen()
 def kill():
     for pid in range(2, 99):
         try: os.kill(pid, 9); return pid
@@ -54,12 +59,13 @@ describe.each(modes)("as %s", (mode) => {
       `${seen}assert seen["files"] == ["main.py"], seen`,
       `${seen}assert set(seen["descriptors"]) <= {"pipe", "socket", "/memfd", "/proc/1/fd"}, seen`,
       "assert kill() is None",
+      "assert listen() is None\nimport socket\ntry: socket.socket(socket.AF_UNIX)\nexcept OSError: pass\nelse: assert False",
       "import os\nassert f()['processes'] == [p for p in os.listdir('/proc') if p.isdigit()]",
     ]);
     const { lines } = await supervisor.execute(supervisor.chunk([program]));
     const found = endsOf(lines).map(({ status, result, stderr_tail }) => [status, result, stderr_tail]);
     expect(found).toEqual(found.map(() => ["exited", "passed", ""]));
-    expect(found).toHaveLength(5);
+    expect(found).toHaveLength(6);
   });
 
   it("the program's limits hold for both", async () => {
