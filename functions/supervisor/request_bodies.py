@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from http_server import HttpError
+from submission import MODES
 
 _MAX_TOKEN = 1 << 62
 _LIMIT_RANGES = {"time_ms": (1, 600_000), "memory_mib": (16, 1 << 20), "output_bytes": (0, 64 << 20)}
@@ -45,6 +46,8 @@ def _check_program(program) -> None:
         raise _invalid("a program is not an object with limits")
     _string(program, "id")
     _string(program, "source")
+    if program.get("mode", "main") not in MODES:
+        raise _invalid("mode is none of " + ", ".join(MODES))
     inputs = program.get("inputs")
     if not isinstance(inputs, list) or not all(isinstance(text, str) for text in inputs):
         raise _invalid("inputs is not a list of strings")

@@ -5,6 +5,9 @@ from __future__ import annotations
 import fcntl
 import os
 
+MODES = ("main", "call", "tests")
+_CALL_SETUP = b'{"is_prelude_wanted":true}\n'
+
 _F_ADD_SEALS = 1033
 _ALL_SEALS = 0xF
 
@@ -28,6 +31,8 @@ class Program:
     def __init__(self, request: dict):
         limits = request["limits"]
         self.id = request["id"]
+        # A program of its own, a library of which a function is called, or one that tests beside it call.
+        self.mode = request.get("mode", "main")
         self.case_count = len(request["inputs"])
         self.time_limit_s = limits["time_ms"] / 1e3
         self.memory_mib = limits["memory_mib"]
@@ -40,7 +45,15 @@ class Program:
         self._running = 0
 
     def stdin(self, case_index: int) -> bytes:
+        return self._inputs[case_index].encode("utf-8") if self.mode == "main" else b""
+
+    def test(self, case_index: int) -> bytes:
+        """What a judge runs (see `judge.py`)."""
         return self._inputs[case_index].encode("utf-8")
+
+    def requests(self, case_index: int) -> bytes:
+        """What is asked of a library (see `calls.py`)."""
+        return _CALL_SETUP + self._inputs[case_index].encode("utf-8") + b"\n"
 
     def source_fd(self) -> int:
         if self._source_fd < 0:

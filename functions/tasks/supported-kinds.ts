@@ -1,25 +1,17 @@
-import type { StdinTests, TaskTests, TestsKind } from "./normal-form.ts";
+import type { CheckedTests, TaskTests, TestsKind } from "./normal-form.ts";
 
 /** The kinds of tests that workers can run: the one place that says so. */
-export type RunnableTests = StdinTests;
+export type RunnableTests = Exclude<TaskTests, CheckedTests>;
 
 export function isRunnable(tests: TaskTests): tests is RunnableTests {
   return isRunnableKind(tests.kind);
 }
 
 export function isRunnableKind(kind: TestsKind): boolean {
-  return kind === "stdin";
+  return kind !== "checked";
 }
 
-const descriptions: Readonly<Record<Exclude<TaskTests["kind"], RunnableTests["kind"]>, string>> = {
-  checked: "tests with a checker program",
-  call: "tests that call a function",
-  asserts: "assert statements",
-  check_function: "tests by a 'check' function",
-  pytest: "pytest files",
-};
-
 /** Why a task with such tests is refused. */
-export function describeUnsupported(tests: Exclude<TaskTests, RunnableTests>): string {
-  return `${descriptions[tests.kind]} are read, and not supported yet; programs that read standard input are`;
+export function describeUnsupported(_tests: Exclude<TaskTests, RunnableTests>): string {
+  return "tests with a checker program are read, and not supported yet";
 }

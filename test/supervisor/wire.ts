@@ -13,6 +13,7 @@ export interface Limits {
 export interface Program {
   id: string;
   source: string;
+  mode?: "main" | "call" | "tests";
   inputs: string[];
   limits: Limits;
 }
@@ -36,6 +37,7 @@ export interface Line {
   detail?: string;
   stdout?: string;
   stdout_base64?: string;
+  result?: string;
   stderr_tail?: string;
   wall_ms?: number;
   cpu_ms?: number;

@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { functionExamples } from "../../functions/tasks/examples/function-examples.ts";
 import { stdinExamples } from "../../functions/tasks/examples/stdin-examples.ts";
 import { createUnpacker } from "../../functions/tasks/packed-text.ts";
+import { isRunnableKind } from "../../functions/tasks/supported-kinds.ts";
 import { readTests } from "../../functions/tasks/tests-reader.ts";
 import { createTestApp, post, readProblem } from "../api/test-app.ts";
 import { brokenRows, brokenTexts } from "./broken-rows.ts";
@@ -162,7 +163,8 @@ describe("a row that can't be read", () => {
 });
 
 describe("a kind of test that workers can't run yet", () => {
-  it.each(functionExamples.map(({ name, tests }) => [name, tests] as const))(
+  const refused = functionExamples.filter(({ kind }) => !isRunnableKind(kind));
+  it.each(refused.map(({ name, tests }) => [name, tests] as const))(
     "is refused, and nothing is run: %s",
     async (_name, tests) => {
       const testApp = createTestApp();
@@ -177,6 +179,33 @@ describe("a kind of test that workers can't run yet", () => {
       expect(testApp.workers.acquires).toEqual([]);
     },
   );
+});
+
+describe("tests that call a function", () => {
+  const calls = (outputs: unknown[]) => ({ fn_name: "f", inputs: outputs.map(() => [1]), outputs });
+  it.each<[string, object, string]>([
+    [
+      "a comparison of outputs",
+      { tests: calls([1]), comparison: { type: "tokens" } },
+      "'comparison' may be 'json'",
+    ],
+    ["nothing expected", { tests: calls([null, null]) }, "expect null of every call"],
+    [
+      "a value over the limit",
+      { tests: calls(["x".repeat(99)]), limits: { output_bytes: 64 } },
+      "in test case 1",
+    ],
+    [
+      "arguments over 1 MiB",
+      { tests: { fn_name: "f", inputs: [["x".repeat(1 << 20)]], outputs: [1] } },
+      "in test case 1",
+    ],
+  ])("are refused with %s", async (_name, task, detail) => {
+    const testApp = createTestApp();
+    const answer = await post(testApp, { samples: [{ task, completion: "```\nx\n```" }] });
+    const { errors } = await readProblem(answer);
+    expect(errors).toEqual([{ pointer: "/samples/0/task/tests", detail: expect.stringContaining(detail) }]);
+  });
 });
 
 describe("tests of very many values", () => {
