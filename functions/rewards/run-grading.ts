@@ -218,7 +218,8 @@ async function gradeForRun(
   } catch (error) {
     // What it cost was spent; what it found was told to nobody, and whoever sends it again has it counted then.
     const isSpent = workers.heldMs() > 0 && !isOfFinishedRun(error);
-    if (isSpent) await note(deps, job, workers, withoutAnswer(error)).catch(deps.report);
+    const reason = job.held?.lost.aborted ? job.held.lost.reason : error;
+    if (isSpent) await note(deps, job, workers, withoutAnswer(reason)).catch(deps.report);
     throw error;
   } finally {
     over.abort();
@@ -226,8 +227,8 @@ async function gradeForRun(
 }
 
 /** A batch that another attempt has is counted once, by that one. */
-function withoutAnswer(error: unknown): Counts {
-  const isAnothers = error instanceof Fault && error.code === "in_progress";
+function withoutAnswer(reason: unknown): Counts {
+  const isAnothers = reason instanceof Fault && reason.code === "in_progress";
   return { batches: isAnothers ? 0 : 1, samples: 0, verdicts: {}, faults: 0, retries: 0 };
 }
 

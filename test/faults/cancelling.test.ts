@@ -8,8 +8,6 @@ const behind = useFaultyStack();
 
 const faults: readonly Fault[] = [
   ...[400, 401, 403, 404, 409, 429, 500, 502, 503, 504].map((status): Fault => ({ kind: "answer", status })),
-  { kind: "reset_before" },
-  { kind: "reset_after" },
   { kind: "hang_before" },
 ];
 

@@ -1,4 +1,5 @@
 /** What only somebody who changes the configuration can mend: told at once, with what to do, by a service that lives. */
+import { totalmem } from "node:os";
 import { CreateTableCommand, DeleteTableCommand, DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { localDynamoDbAccess, startDynamoDb } from "../../functions/local/dynamodb.ts";
@@ -137,6 +138,34 @@ describe("a service that was configured right, and then", () => {
     expect(await readReadiness(behind().stack)).toMatchObject({
       status: 200,
       body: { checks: { table: "ok", e2b: "ok" } },
+    });
+  });
+});
+
+describe("a service that was told of larger workers than there are", () => {
+  const memoryMib = Math.ceil(totalmem() / 2 ** 20) * 4;
+  const behind = useFaultyStack({ worker: { vcpus: 2, memoryMib } });
+
+  it("gives no verdict on a task that no worker can run, and judges those beside it", async () => {
+    const { url, apiKey } = behind().stack;
+    const testCases = [{ input: "", output: "1" }];
+    const task = (more: object) => ({ test_cases: testCases, ...more });
+    const completion = "```python\nprint(1)\n```";
+    const response = await fetch(`${url}/v1/rewards`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${apiKey}`, "content-type": "application/json" },
+      body: JSON.stringify({
+        samples: [
+          { task: task({}), completion },
+          { task: task({ limits: { memory_mib: memoryMib - 200 } }), completion },
+          { task: task({ limits: { memory_mib: 64 } }), completion },
+        ],
+      }),
+    });
+    const answer = await response.json();
+    expect(answer).toMatchObject({ rewards: [1, null, 1] });
+    expect((answer as { results: unknown[] }).results[1]).toMatchObject({
+      fault: { code: "invalid_task", detail: expect.stringMatching(/memory_mib is over/), retryable: false },
     });
   });
 });

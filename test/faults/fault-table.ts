@@ -32,7 +32,7 @@ const hasty: ProxiedStackOptions = {
   plan: "pro",
   // A creation without a sure end keeps its slot until the end of the file.
   slots: 60,
-  e2b: { requestTimeoutMs: 3_000, sandboxRequestTimeoutMs: 3_000 },
+  e2b: { requestTimeoutMs: 2_000, sandboxRequestTimeoutMs: 2_500 },
   dynamoDb: { connectionTimeoutMs: 1_000, requestTimeoutMs: 500 },
   // Pauses are as short as their jitter allows; how long they may be is asserted elsewhere.
   random: () => 0,

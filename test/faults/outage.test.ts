@@ -31,7 +31,7 @@ function expectNothing({ status, headers, body }: KnownAnswer): void {
 }
 
 describe.each([
-  { outageMs: 15_000, patientMs: 50_000, impatientMs: 5_000, runs: !isLong },
+  { outageMs: 10_000, patientMs: 45_000, impatientMs: 4_000, runs: !isLong },
   { outageMs: 120_000, patientMs: 300_000, impatientMs: 30_000, runs: isLong },
 ])("E2B refuses everything for $outageMs ms", ({ outageMs, patientMs, impatientMs, runs }) => {
   it.runIf(runs)(

@@ -49,14 +49,14 @@ describe("a worker's start", () => {
       name: "whose files are refused every time is told, and its sandboxes are killed",
       emptyPool: true,
       rules: [always(files, "envd", status(503))],
-      ask: { deadlineMs: 4_000 },
+      ask: { deadlineMs: 3_000 },
       outcome: { refused: "sandbox_unavailable", says: /write the supervisor's files.*3 tries/ },
     },
     {
       name: "whose command finds no sandbox, though there is one, is told",
       emptyPool: true,
       rules: [always(start, "envd", status(429))],
-      ask: { deadlineMs: 4_000 },
+      ask: { deadlineMs: 3_000 },
       outcome: { refused: "sandbox_unavailable", says: /start the supervisor.*3 tries/ },
     },
     {

@@ -53,16 +53,18 @@ describe("once, in a batch, is each operation", () => {
 describe("for longer than the client tries, in a pool without workers, every operation is", () => {
   testRows(
     behind,
-    passing.slice(0, 4).map(
-      ([name, fault]): FaultRow => ({
-        name,
-        emptyPool: true,
-        rules: [table({ nth: { from: 1, to: 7 } }, fault)],
-        injected: 7,
-        ask: keyed(),
-        outcome: "right",
-      }),
-    ),
+    [passing[0], passing[3]]
+      .flatMap((row) => (row ? [row] : []))
+      .map(
+        ([name, fault]): FaultRow => ({
+          name,
+          emptyPool: true,
+          rules: [table({ nth: { from: 1, to: 7 } }, fault)],
+          injected: 7,
+          ask: keyed(),
+          outcome: "right",
+        }),
+      ),
   );
   testRows(behind, [
     {
@@ -86,7 +88,7 @@ describe("to the end, every operation is", () => {
   const ever = (name: string, fault: Fault, outcome: Outcome, ask = {}): FaultRow => ({
     name,
     rules: [table({}, fault)],
-    ask: { deadlineMs: 3_500, ...ask },
+    ask: { deadlineMs: 2_500, ...ask },
     outcome,
   });
   const unavailable = { refused: "store_unavailable", retryAfterS: 2 };
