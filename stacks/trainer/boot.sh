@@ -176,7 +176,7 @@ watch_job() {
 
 end_job() {
   [[ -n "$job_pid" ]] || return 0
-  local patience_s=45 began_at_s=$SECONDS
+  local patience_s="${PATIENCE_S:-45}" began_at_s=$SECONDS
   [[ "$asked" != interrupted ]] || patience_s=15
   kill -TERM -- "-$job_pid" 2>/dev/null
   while kill -0 -- "-$job_pid" 2>/dev/null && ((SECONDS - began_at_s < patience_s)); do
@@ -200,10 +200,10 @@ finish() {
   end_job
   if [[ -n "$machine" && -n "$job" ]]; then
     [[ -z "$keeper_pid" ]] || wait "$keeper_pid"
-    keep_output >>"$log" 2>&1 || keep_output >>"$log" 2>&1
+    retry keep_output
     say "the job is over: $state, exit code $exit_code"
-    keep_log
-    write_status "$state" "$exit_code"
+    retry keep_log
+    retry write_status "$state" "$exit_code"
   fi
   shutdown -h now
 }
@@ -223,12 +223,10 @@ main() {
     return 1
   }
   say "job $job on $machine"
-  write_status running null
-  keep_log
+  retry write_status running null
   restore_job
   install_trainer
   start_job
-  keep_log
   watch_job
 }
 
