@@ -95,6 +95,7 @@ function describeChunk(assignment: Assignment, setup: ChunkSetup): Chunk {
     id: program.id,
     source: program.source,
     ...(program.task.mode === "main" ? {} : { mode: program.task.mode }),
+    ...(program.task.checker === null ? {} : { checker: program.task.checker }),
     inputs: caseIndexes.map((caseIndex) => program.task.inputs[caseIndex] ?? ""),
     limits: program.task.limits,
   }));

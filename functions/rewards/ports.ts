@@ -19,9 +19,10 @@ export interface Limits {
 
 /**
  * How a program is run: `main` on its standard input, `call` as a library of which an input says what function to call,
- * `tests` as a library for the tests that an input holds, which run in a process beside it.
+ * `tests` as a library for the tests that an input holds, which run in a process beside it; `checked` as `main`, with a
+ * checker that judges the output afterwards: an input holds the expected output too.
  */
-export type RunMode = "main" | "call" | "tests";
+export type RunMode = "main" | "call" | "tests" | "checked";
 
 /** One program and the inputs to run it on. Each input is one case, named by its index. */
 export interface ProgramJob {
@@ -29,6 +30,8 @@ export interface ProgramJob {
   readonly source: string;
   /** `main` where nothing is said. */
   readonly mode?: RunMode;
+  /** The checker's source; for `checked` only. */
+  readonly checker?: string;
   readonly inputs: readonly string[];
   readonly limits: Limits;
 }
@@ -59,7 +62,7 @@ export interface CaseOutcome {
   readonly end: CaseEnd;
   /** Standard output up to `outputBytes`; null when it is not valid UTF-8. */
   readonly stdout: string | null;
-  /** What the called function returned, or what the tests said, as far as it was told; missing in `main`. */
+  /** What the called function returned, or what the tests or the checker said, as far as it was told; missing in `main`. */
   readonly result?: string;
   /** The last bytes of standard error, undecodable ones escaped. */
   readonly stderrTail: string;

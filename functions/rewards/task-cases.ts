@@ -9,17 +9,19 @@ import type {
   AssertTests,
   CallCase,
   CallTests,
+  CheckedTests,
   CheckFunctionTests,
   PytestTests,
   StdinTests,
+  TaskTests,
 } from "../tasks/normal-form.ts";
-import type { RunnableTests } from "../tasks/supported-kinds.ts";
 import type { Limits, RunMode } from "./ports.ts";
 
 export type CasesPreparation =
   | {
       readonly kind: "ok";
       readonly mode: RunMode;
+      readonly checker?: string;
       readonly inputs: readonly string[];
       readonly matchers: readonly OutputMatcher[];
     }
@@ -29,14 +31,18 @@ export type CasesPreparation =
       readonly problems: readonly { readonly caseIndex: number; readonly detail: string }[];
     };
 
+/** Of a checker's source. */
+const LARGEST_CHECKER_BYTES = 65_536;
 /** Of a call's arguments, as JSON. */
 const LARGEST_CALL_BYTES = 1_048_576;
 
 /** Reads every expected output once. */
-export function prepareCases(tests: RunnableTests, comparison: Comparison, limits: Limits): CasesPreparation {
+export function prepareCases(tests: TaskTests, comparison: Comparison, limits: Limits): CasesPreparation {
   switch (tests.kind) {
     case "stdin":
       return prepareOutputs(tests, comparison);
+    case "checked":
+      return prepareChecked(tests, comparison);
     case "call":
       return prepareCalls(tests, comparison, limits);
     case "asserts":
@@ -63,6 +69,26 @@ function prepareOutputs(tests: StdinTests, comparison: Comparison): CasesPrepara
     return { kind: "unreadable", problems: [{ caseIndex: 0, detail }] };
   }
   return { kind: "ok", mode: "main", inputs: tests.cases.map(({ input }) => input), matchers };
+}
+
+function prepareChecked({ cases, checker }: CheckedTests, comparison: Comparison): CasesPreparation {
+  if (comparison.type !== "text" || comparison.strict) {
+    return {
+      kind: "unsupported",
+      detail: "have a checker that judges outputs: such a task has no 'comparison'",
+    };
+  }
+  if (Buffer.byteLength(checker) > LARGEST_CHECKER_BYTES) {
+    return { kind: "unsupported", detail: `have a checker of over ${LARGEST_CHECKER_BYTES} bytes` };
+  }
+  const inputs = cases.map(({ input, output }) => JSON.stringify({ input, expected: output }));
+  return {
+    kind: "ok",
+    mode: "checked",
+    checker,
+    inputs,
+    matchers: inputs.map(() => (said) => said === "right"),
+  };
 }
 
 function prepareCalls(tests: CallTests, comparison: Comparison, limits: Limits): CasesPreparation {

@@ -6,7 +6,6 @@ import type { Comparison } from "../grading/comparison.ts";
 import type { OutputMatcher } from "../grading/expectation.ts";
 import type { Scoring } from "../grading/reward.ts";
 import type { StdinCase, TaskTests } from "../tasks/normal-form.ts";
-import { describeUnsupported, isRunnable } from "../tasks/supported-kinds.ts";
 import { chooseTests } from "../tasks/test-choice.ts";
 import type { Limits, RunMode } from "./ports.ts";
 import { prepareCases } from "./task-cases.ts";
@@ -26,6 +25,8 @@ export interface PreparedTask {
   /** Equal for tasks of equal content, whatever they are called. */
   readonly contentKey: string;
   readonly mode: RunMode;
+  /** Null where there is none. */
+  readonly checker: string | null;
   readonly inputs: readonly string[];
   /** One per input: is this standard output, or this answer to a call, what is expected? */
   readonly matchers: readonly OutputMatcher[];
@@ -69,7 +70,6 @@ export function createTaskPreparer(): PrepareTask {
 
 function prepareTask(definition: TaskDefinition, testsHash: string, contentKey: string): TaskPreparation {
   const { tests, comparison, limits, maxTests, failFast } = definition;
-  if (!isRunnable(tests)) return { kind: "unsupported", detail: describeUnsupported(tests) };
   const prepared = prepareCases(tests, comparison, limits);
   if (prepared.kind !== "ok") return prepared;
   const { mode, inputs, matchers } = prepared;
@@ -79,6 +79,7 @@ function prepareTask(definition: TaskDefinition, testsHash: string, contentKey: 
   const task: PreparedTask = {
     contentKey,
     mode,
+    checker: prepared.checker ?? null,
     inputs: pick(inputs),
     matchers: pick(matchers),
     limits,

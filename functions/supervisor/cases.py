@@ -24,7 +24,7 @@ import case_outcome
 import memory
 import processes
 from program_clock import ProgramClock
-from sandbox import CALLS_JOB, MAIN_JOB, READY_FORMAT, TEST_JOB
+from sandbox import CALLS_JOB, CHECK_JOB, MAIN_JOB, READY_FORMAT, TEST_JOB
 from submission import sealed_file
 
 WATCH_INTERVAL_S = 0.025
@@ -99,10 +99,13 @@ class Case:
             if self._judge:
                 self._give_jobs_of_pair(given)
                 return
+            if self._program.mode == "check":
+                self._give_check(given)
+                return
             given.append(sealed_file(self._program.stdin(self._case_index)))
             given.append(self._open_output(self._on_stdout))
             given.append(self._open_output(self._on_stderr))
-            if self._program.mode == "main":
+            if self._program.mode in ("main", "checked"):
                 send_job(self._child, MAIN_JOB, [*given, self._program.source_fd()])
                 return
             self.facts.result = bytearray()
@@ -112,6 +115,15 @@ class Case:
         finally:
             for fd in given:
                 os.close(fd)
+
+    def _give_check(self, given: list) -> None:
+        given.append(sealed_file(b""))
+        given.append(self._open_output(self._on_stdout))
+        given.append(self._open_output(self._on_stderr))
+        given.append(sealed_file(self._program.source))
+        for content in self._program.files():
+            given.append(sealed_file(content))
+        send_job(self._child, CHECK_JOB, given)
 
     def _give_jobs_of_pair(self, given: list) -> None:
         """To the program and to its judge, who have nothing in common but two pipes."""

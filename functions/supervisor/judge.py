@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import importlib
 import json
 import os
 import sys
@@ -59,7 +60,7 @@ def _explain(error: BaseException, remote: RemoteProgram) -> dict:
     print(detail, file=sys.stderr)
     if getattr(error, "is_of_program", False):
         return {"outcome": "raised", "detail": detail}
-    if remote.missing:
+    if remote.missing and (remote.answers == 0 or isinstance(error, (NameError, ImportError, AttributeError))):
         return {"outcome": "raised", "detail": "the program has no %s" % ", ".join(sorted(remote.missing))}
     if remote.answers > 0 and isinstance(error, (Exception, pytest_stand_in.Failed)):
         return {"outcome": "failed", "detail": detail}
@@ -107,7 +108,7 @@ def _begin(before: str, sources, remote: RemoteProgram) -> dict:
         _collect_names(source, used, defined)
     _execute(before, "before.py", namespace)
     unknown = used - defined - set(namespace) - set(vars(builtins))
-    module = SolutionModule(remote, unknown)
+    module = SolutionModule(remote)
     sys.modules["solution"] = namespace["solution"] = module
     unknown.discard("solution")
     remote.load(before)
@@ -117,6 +118,7 @@ def _begin(before: str, sources, remote: RemoteProgram) -> dict:
     for name in sorted(unknown):
         try:
             namespace[name] = remote.look_up(name)
+            module.__all__.append(name)
         except AttributeError:
             pass  # the test that uses it gets a NameError
     return namespace
@@ -144,8 +146,18 @@ def _collect_names(source: str, used: set, defined: set) -> None:
             defined.add(node.arg)
         elif isinstance(node, (ast.Import, ast.ImportFrom)):
             defined.update((alias.asname or alias.name).split(".")[0] for alias in node.names)
+            if node.names[0].name == "*" and node.module != "solution":
+                defined.update(_names_of_module(node.module))
         elif isinstance(node, ast.ExceptHandler) and node.name:
             defined.add(node.name)
+
+
+def _names_of_module(name: str):
+    try:
+        module = importlib.import_module(name)
+    except (ImportError, TypeError):
+        return ()  # the test's own import of it will fail
+    return getattr(module, "__all__", None) or [name for name in vars(module) if not name.startswith("_")]
 
 
 def _execute(source: str, name: str, namespace: dict) -> None:

@@ -222,11 +222,11 @@ def _write_back(arguments, changed) -> None:
 
 
 class SolutionModule(types.ModuleType):
-    """What `import solution` finds."""
+    """What `import solution` finds. `__all__` is what `*` means: the program's names that the tests use."""
 
-    def __init__(self, program: RemoteProgram, names):
+    def __init__(self, program: RemoteProgram):
         super().__init__("solution")
-        self.__dict__["__all__"] = list(names)
+        self.__dict__["__all__"] = []
         self.__dict__["__path__"] = []
         self.__dict__["_program"] = program
 

@@ -30,6 +30,7 @@ import sys
 import time
 
 import calls
+import checks
 import judge
 import kernel
 import program
@@ -40,6 +41,7 @@ READY_FORMAT = "<dqq"  # monotonic seconds, run delay ns, CPU ns: all at the mom
 MAIN_JOB = b"M"  # as a program of its own
 CALLS_JOB = b"C"  # as a library; with descriptors of requests and answers
 TEST_JOB = b"T"  # tests of a library in another case: descriptors of requests, answers and the report
+CHECK_JOB = b"K"  # a checker: descriptors of its files
 _STANDARD_FD_COUNT = 4
 _MAX_FD_COUNT = 7
 _OTHER_FDS_FROM = 200  # out of the way, and below the limit of open files
@@ -91,6 +93,8 @@ class Sandbox:
             file.write(source)
         del source
         _forget_supervisor_modules()
+        if kind == CHECK_JOB:
+            _lay_out_files(other_fds)
         delay_ns, cpu_ns = _own_schedstat()
         channel.send(b"R" + struct.pack(READY_FORMAT, time.monotonic(), delay_ns, cpu_ns))
         channel.close()
@@ -206,6 +210,15 @@ class Sandbox:
             os.close(fd)
         program.open_standard_streams()
         return kind, source, others
+
+
+def _lay_out_files(fds) -> None:
+    """Copies a checker's files to its working directory, and names them in its arguments."""
+    for fd, name in zip(fds, checks.FILE_NAMES):
+        with open(name, "wb") as file:
+            file.write(os.pread(fd, os.fstat(fd).st_size, 0))
+        os.close(fd)
+    sys.argv += checks.FILE_NAMES
 
 
 def zygote_limits(settings: dict):

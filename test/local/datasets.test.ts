@@ -5,9 +5,8 @@ import { requestRewards, type SampleLine } from "../../functions/local/rewards-c
 import { type LocalStack, startLocalStack } from "../../functions/local/stack.ts";
 import { functionExamples } from "../../functions/tasks/examples/function-examples.ts";
 import { stdinExamples } from "../../functions/tasks/examples/stdin-examples.ts";
-import { isRunnableKind } from "../../functions/tasks/supported-kinds.ts";
 
-const shapes = [...stdinExamples, ...functionExamples.filter(({ kind }) => isRunnableKind(kind))];
+const shapes = [...stdinExamples, ...functionExamples];
 
 let stack: LocalStack;
 let examples: Record<string, RequestExample>;

@@ -120,6 +120,11 @@ export const attackedTests: readonly { readonly name: string; readonly tests: un
   },
   { name: "pytest", tests: "from solution import f\n\ndef test_f():\n    assert f(1) == 42\n" },
   {
+    name: "names from everywhere",
+    tests:
+      "from math import *\nfrom solution import *\n\ndef test_f():\n    assert isclose(f(1), 42.0) and sqrt(4) == 2\n",
+  },
+  {
     name: "unittest",
     tests:
       "import unittest\nfrom solution import *\nclass TestF(unittest.TestCase):\n    def test_f(self):\n        self.assertEqual(f(1), 42)\n",

@@ -10,6 +10,10 @@ function tested(id: string, source: string, statements: string[], limits: Partia
   return { ...makeProgram(id, source, statements.map(test), limits), mode: "tests" };
 }
 
+function describeCase(input: number): string {
+  return JSON.stringify({ input: `${input}`, expected: `${input}` });
+}
+
 function endsOf(lines: Line[]): Line[] {
   return lines.filter(({ type }) => type === "ended").sort((a, b) => (a.case ?? 0) - (b.case ?? 0));
 }
@@ -91,6 +95,30 @@ describe.each(modes)("as %s", (mode) => {
       supervisor.chunk([tested("p", "def f(:", ["f()", "f()", "f()"])]),
     );
     expect(lines.filter(({ type }) => type === "syntax_error")).toHaveLength(1);
+  });
+
+  it("a checker never runs while a program does", async () => {
+    const now = "import time\nbegan = time.monotonic()\ntime.sleep(0.05)\n";
+    const checked = (id: string): Program => ({
+      ...makeProgram(id, `${now}print(began, time.monotonic())`, [1, 2, 3].map(describeCase), {
+        memory_mib: 64,
+      }),
+      mode: "checked",
+      checker: `${now}import sys\nprint(1)\nprint(began, time.monotonic(), file=sys.stderr)`,
+    });
+    const answers = await Promise.all(
+      ["a", "b"].map((id) => supervisor.execute(supervisor.chunk([checked(id), checked(`${id}2`)]))),
+    );
+    const ends = answers.flatMap(({ lines }) => endsOf(lines));
+    expect(ends.map(({ status, result }) => [status, result])).toEqual(ends.map(() => ["exited", "right"]));
+    expect(ends).toHaveLength(12);
+    const spans = (text = "") => text.trim().split(" ").map(Number) as [number, number];
+    for (const { stderr_tail } of ends) {
+      const [began, ended] = spans(stderr_tail);
+      expect(ended - began).toBeGreaterThan(0.04);
+      const beside = ends.filter(({ stdout }) => spans(stdout)[0] < ended && spans(stdout)[1] > began);
+      expect(beside).toEqual([]);
+    }
   });
 
   it("nothing is left of either when the caller goes away", async () => {

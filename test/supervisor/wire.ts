@@ -13,7 +13,8 @@ export interface Limits {
 export interface Program {
   id: string;
   source: string;
-  mode?: "main" | "call" | "tests";
+  mode?: "main" | "call" | "tests" | "checked";
+  checker?: string;
   inputs: string[];
   limits: Limits;
 }

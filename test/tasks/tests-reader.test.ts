@@ -4,7 +4,6 @@ import { describe, expect, it } from "vitest";
 import { functionExamples } from "../../functions/tasks/examples/function-examples.ts";
 import { stdinExamples } from "../../functions/tasks/examples/stdin-examples.ts";
 import { createUnpacker } from "../../functions/tasks/packed-text.ts";
-import { isRunnableKind } from "../../functions/tasks/supported-kinds.ts";
 import { readTests } from "../../functions/tasks/tests-reader.ts";
 import { createTestApp, post, readProblem } from "../api/test-app.ts";
 import { brokenRows, brokenTexts } from "./broken-rows.ts";
@@ -160,25 +159,6 @@ describe("a row that can't be read", () => {
     expect(errors).toHaveLength(100);
     expect(errors[1]?.pointer).toBe("/samples/0/task/tests/2");
   });
-});
-
-describe("a kind of test that workers can't run yet", () => {
-  const refused = functionExamples.filter(({ kind }) => !isRunnableKind(kind));
-  it.each(refused.map(({ name, tests }) => [name, tests] as const))(
-    "is refused, and nothing is run: %s",
-    async (_name, tests) => {
-      const testApp = createTestApp();
-      const answer = await post(testApp, {
-        samples: [{ task: { tests }, completion: "```python\nright\n```" }],
-      });
-      expect(answer.status).toBe(422);
-      const { errors } = await readProblem(answer);
-      expect(errors).toEqual([
-        { pointer: "/samples/0/task/tests", detail: expect.stringContaining("not supported yet") },
-      ]);
-      expect(testApp.workers.acquires).toEqual([]);
-    },
-  );
 });
 
 describe("tests that call a function", () => {
