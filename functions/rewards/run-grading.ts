@@ -2,7 +2,7 @@
  * Grading for a run: the run is alive while its batch is graded, and what the batch did is added to its totals before
  * the batch's answer is complete. Workers are leased in the batch's own name.
  */
-
+import { setMaxListeners } from "node:events";
 import type { VerdictKind } from "../grading/verdict.ts";
 import type { BatchClaim, BatchKey } from "../pool/batches/batch-record.ts";
 import { type BatchBeginning, beginBatch } from "../pool/batches/begin-batch.ts";
@@ -24,6 +24,7 @@ import type { SlotContext } from "../pool/slots/write.ts";
 import type { Batch, BatchAnswer, BatchHooks, GradeBatch, SampleResult } from "./batch.ts";
 import { createBatchGrader } from "./batch-grader.ts";
 import { Fault } from "./faults.ts";
+import { joinSignals } from "./joined-signal.ts";
 import { gradeUnderKey } from "./recorded-grading.ts";
 import { type RunEntries, rememberDefaultRun } from "./run-entries.ts";
 import { insistOnTable } from "./table-patience.ts";
@@ -67,48 +68,68 @@ export interface RunGrader {
 /** One per container. The graders throw what `GradeBatch` throws. */
 export function createRunGrader(deps: RunGraderDeps): RunGrader {
   const { pool } = deps;
-  const noteBatch = createBatchNotes(pool);
-  const entries = rememberDefaultRun(pool);
-  const { targetWorkers: readTarget } = rememberRuns(pool, pool.settings.slots);
   const stopping = new AbortController();
+  // Every batch listens to it, and there may be more than Node's default takes for a leak.
+  setMaxListeners(0, stopping.signal);
   const underWay = new Set<Promise<unknown>>();
+  const shared: Shared = {
+    deps,
+    entries: rememberDefaultRun(pool),
+    readTarget: rememberRuns(pool, pool.settings.slots).targetWorkers,
+    noteBatch: createBatchNotes(pool),
+    async gradeUntilStopped(grade, hooks) {
+      const { signal, leave } = joinSignals(hooks.signal, stopping.signal);
+      const grading = grade({ ...hooks, signal });
+      const settled = grading.catch(() => {}).finally(() => underWay.delete(settled));
+      underWay.add(settled);
+      return grading.finally(leave);
+    },
+  };
   return {
-    async admitBatch({ runId, key, deadlineMs = 0, signal: caller }) {
-      const askedAtMs = pool.clock.nowMs();
-      const waiting = {
-        deadlineAtMs: askedAtMs + deadlineMs,
-        signal: AbortSignal.any([stopping.signal, ...(caller === undefined ? [] : [caller])]),
-      };
-      const insist = <Value>(work: () => Promise<Value>) =>
-        insistOnTable({ ...pool, report: deps.report }, waiting, work);
-      const beginning = key === null ? null : await beginInsisting(pool, key, insist);
-      if (beginning !== null && beginning.kind !== "begun") return beginning;
-      const claim = beginning?.claim ?? null;
-      const entry = await enterClaimed(deps, () => insist(() => entries.enter(runId)), claim);
-      if (entry.kind !== "entered") return entry;
-      const gradeBatch: GradeBatch = (wanted, hooks) => {
-        const batch = shortenBy(wanted, pool.clock.nowMs() - askedAtMs);
-        const signal = AbortSignal.any([hooks.signal, stopping.signal]);
-        const job = {
-          run: entry.run,
-          beganAtMs: pool.clock.nowMs(),
-          batchId: claim?.batchId ?? deps.newId(),
-          entries,
-          readTarget,
-          noteBatch,
-        };
-        const grading = gradeAdmitted(deps, job, claim, batch, { ...hooks, signal });
-        const settled = grading.catch(() => {}).finally(() => underWay.delete(settled));
-        underWay.add(settled);
-        return grading;
-      };
-      return { kind: "admitted", gradeBatch };
+    async admitBatch(origin) {
+      const { signal, leave } = joinSignals(origin.signal, stopping.signal);
+      return admit(shared, origin, signal).finally(leave);
     },
     async stop() {
       stopping.abort();
       while (underWay.size > 0) await Promise.all(underWay);
     },
   };
+}
+
+interface Shared {
+  readonly deps: RunGraderDeps;
+  readonly entries: RunEntries;
+  readonly readTarget: () => Promise<number>;
+  readonly noteBatch: NoteBatch;
+  /** Grades until nobody waits any more, or everything stops. */
+  gradeUntilStopped(
+    grade: (hooks: BatchHooks) => Promise<BatchAnswer>,
+    hooks: BatchHooks,
+  ): Promise<BatchAnswer>;
+}
+
+async function admit(shared: Shared, origin: BatchOrigin, signal: AbortSignal): Promise<Admission> {
+  const { deps, entries, readTarget, noteBatch } = shared;
+  const { pool } = deps;
+  const { runId, key, deadlineMs = 0 } = origin;
+  const askedAtMs = pool.clock.nowMs();
+  const waiting = { deadlineAtMs: askedAtMs + deadlineMs, signal };
+  const insist = <Value>(work: () => Promise<Value>) =>
+    insistOnTable({ ...pool, report: deps.report }, waiting, work);
+  const beginning = key === null ? null : await beginInsisting(pool, key, insist);
+  if (beginning !== null && beginning.kind !== "begun") return beginning;
+  const claim = beginning?.claim ?? null;
+  const entry = await enterClaimed(deps, () => insist(() => entries.enter(runId)), claim);
+  if (entry.kind !== "entered") return entry;
+  const gradeBatch: GradeBatch = (wanted, hooks) => {
+    const beganAtMs = pool.clock.nowMs();
+    const batch = shortenBy(wanted, beganAtMs - askedAtMs);
+    const batchId = claim?.batchId ?? deps.newId();
+    const job = { run: entry.run, beganAtMs, batchId, entries, readTarget, noteBatch };
+    return shared.gradeUntilStopped((joined) => gradeAdmitted(deps, job, claim, batch, joined), hooks);
+  };
+  return { kind: "admitted", gradeBatch };
 }
 
 interface BatchJob {

@@ -13,16 +13,17 @@ from datetime import UTC, datetime
 from functools import reduce
 from operator import add
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..config import read_endpoint
 from ..task_files import load_tasks
 from ..trl import CodeReward, stop_on_fault
 from ..trl_faults import FaultBudgetSpentError
-from ..trl_settings import read_settings
+from ..trl_settings import RewardSettings, read_settings
 from .advice import advise
 from .arguments import TrainOptions
 from .endpoint_check import wait_for_endpoint
+from .interruption import InterruptedJobError
 from .job_files import JobFiles, describe_config, describe_versions
 from .pool_report import PoolCounts, describe_pool
 from .preflight import RefusedError, check_batches
@@ -30,6 +31,9 @@ from .ranks import Ranks
 from .run_end import RunEnd, end_run
 from .samples import EvaluationSamples, SampleFile, summarize_rewards
 from .set_up import find_checkpoint, make_config, make_dataset, make_trainer, require_device
+
+if TYPE_CHECKING:
+    from .stop_file import SaveAndStop
 
 
 class Job:
@@ -46,30 +50,32 @@ class Job:
         self._trainer: Any = None
         self._samples: SampleFile | None = None
         self._end: RunEnd | None = None
+        self._interruption: SaveAndStop | None = None
 
     def run(self) -> None:
-        """Raises RefusedError, FaultBudgetSpentError, and whatever the trainer raises."""
+        """Raises RefusedError, FaultBudgetSpentError, InterruptedJobError, and whatever the trainer raises."""
         options = self.options
         train_tasks, held_out_tasks = load_tasks(options.tasks)
         check_batches(options, len(train_tasks), self.ranks.world_size)
         if not options.skip_eval and not held_out_tasks:
             raise RefusedError(f"{options.tasks} has no HELD_OUT_TASKS to evaluate with; add some, or pass --skip-eval")
-        require_device(options)
         checkpoint = find_checkpoint(options)
-        self._open(train_tasks)
+        settings = read_settings()
+        if self.ranks.is_first:
+            wait_for_endpoint(read_endpoint(options.endpoint or settings.url, settings.api_key))
+        require_device(options)
+        self._open(train_tasks, settings)
         if options.baseline_only:
             self._take_baseline(train_tasks, held_out_tasks)
         else:
             self._train(held_out_tasks, checkpoint)
         self._share_counts()
 
-    def _open(self, train_tasks: Sequence[Any]) -> None:
+    def _open(self, train_tasks: Sequence[Any], settings: RewardSettings) -> None:
         from .step_lines import print_steps_only
+        from .stop_file import stop_when_asked
 
         options = self.options
-        settings = read_settings()
-        if self.ranks.is_first:
-            wait_for_endpoint(read_endpoint(options.endpoint or settings.url, settings.api_key))
         config = make_config(options, self.ranks.world_size)
         self._reward = CodeReward(
             options.reward_settings(settings, self.ranks.share_first(make_run_id(settings.run_id)))
@@ -90,6 +96,7 @@ class Job:
         self.ranks.wait_for_all()
         self._trainer = make_trainer(options, config, self._reward, train_tasks)
         stop_on_fault(self._trainer)
+        self._interruption = stop_when_asked(self._trainer)
         print_steps_only(self._trainer)
 
     def _take_baseline(self, train_tasks: Sequence[Any], held_out_tasks: Sequence[Any]) -> None:
@@ -110,11 +117,17 @@ class Job:
         except FaultBudgetSpentError as error:
             self.metrics["stopped"] = {"cause": str(error), "checkpoint": error.checkpoint}
             raise
+        if self._interruption is not None and self._interruption.checkpoint is not None:
+            self._note_interruption(self._interruption.checkpoint)
         if trainer.state.global_step == 0:
             raise RefusedError("the trainer did no step: there are too few training tasks for one batch")
         self._save_model()
         if not self.options.skip_eval:
             self.metrics["after"] = self._evaluate("after", held_out_tasks)
+
+    def _note_interruption(self, checkpoint: str) -> None:
+        self.metrics["stopped"] = {"cause": "asked to stop", "checkpoint": checkpoint}
+        raise InterruptedJobError(checkpoint)
 
     def _save_model(self) -> None:
         directory = str(self.files.checkpoint_path)

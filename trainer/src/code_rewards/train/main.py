@@ -14,6 +14,7 @@ from ..task_files import TaskFileError
 from ..trl_faults import FaultBudgetSpentError
 from .arguments import TrainOptions, parse_options
 from .ending import Ending, StoppedBySignal, say
+from .interruption import InterruptedJobError
 from .job import Job
 from .preflight import RefusedError
 from .ranks import Ranks, read_ranks
@@ -23,12 +24,13 @@ FAILED = 1
 REFUSED = 2
 FAULT_BUDGET_SPENT = 3
 SANDBOXES_LEFT = 4
+INTERRUPTED = 5
 PEER_SIGNS = ("connection closed by peer", "gloo", "nccl", "connection reset", "broken pipe", "processgroup")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """0 when all went well, 1 for an error, 2 for what can't work as asked, 3 when the platform failed for too long,
-    4 when sandboxes may be left, 128 + N after signal N."""
+    4 when sandboxes may be left, 5 when it was asked to stop and can be gone on with, 128 + N after signal N."""
     options = parse_options(arguments)
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     logging.getLogger("httpx").setLevel(logging.WARNING)
@@ -41,6 +43,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     code = FAILED
     try:
         code = attempt(job)
+    except StoppedBySignal as stop:
+        # It came while the reason to end was being told.
+        code = stop.exit_code
     finally:
         ending.begin_clean_up()
         code = wind_up(job, code)
@@ -66,8 +71,11 @@ def attempt(job: Job) -> int:
         say(f"{name}{error}")
         return REFUSED
     except FaultBudgetSpentError as error:
-        say(f"{name}{error}\n{name}{explain_checkpoint(error, job.options)}")
+        say(f"{name}{error}\n{name}{explain_saved(error.checkpoint, job.options)}")
         return FAULT_BUDGET_SPENT
+    except InterruptedJobError as error:
+        say(f"{name}{error}. {explain_saved(error.checkpoint, job.options)}")
+        return INTERRUPTED
     except RewardError as error:
         say(f"{name}{error}")
         return FAILED
@@ -106,10 +114,10 @@ def explain_signal(ranks: Ranks) -> str:
     return "; a launcher stops every process of a job when one of them is gone, and that one's output says why"
 
 
-def explain_checkpoint(error: FaultBudgetSpentError, options: TrainOptions) -> str:
-    if error.checkpoint is None:
+def explain_saved(checkpoint: str | None, options: TrainOptions) -> str:
+    if checkpoint is None:
         return "Nothing had been trained, so no checkpoint was saved."
-    return f"Saved {error.checkpoint}; go on from it with --resume-from-checkpoint --output-dir {options.output_dir}"
+    return f"Saved {checkpoint}; go on from it with --resume-from-checkpoint --output-dir {options.output_dir}"
 
 
 def is_about_a_peer(error: Exception) -> bool:
