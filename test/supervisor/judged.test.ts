@@ -78,7 +78,12 @@ describe.each(modes)("as %s", (mode) => {
     const program = tested(
       "p",
       sleeper,
-      ["f(100)", "import time\nf(0)\ntime.sleep(100)", "g(200)", "g(1)\nx = b'x' * (200 << 20)"],
+      [
+        "f(100)",
+        "import time\nf(0)\ntime.sleep(100)",
+        "g(200)",
+        "import time\ng(1)\nx = b'x' * (200 << 20)\ntime.sleep(0.2)",
+      ],
       limits,
     );
     const { lines } = await supervisor.execute(supervisor.chunk([program]));
