@@ -99,11 +99,13 @@ function prepareCalls(tests: CallTests, comparison: Comparison, limits: Limits):
   const { functionName, cases } = tests;
   if (cases.every(({ expected }) => expected === "null")) {
     const detail =
-      "expect null of every call, so that a function that does nothing would be right; functions that change their arguments in place are not supported";
+      "expect null of every call, so that a function that does nothing would be right; of one that changes an argument in place, say which in 'returns'";
     return { kind: "unsupported", detail };
   }
+  const counts = tests.changedArgument === undefined ? "" : `,"returns":${tests.changedArgument}`;
   const inputs = cases.map(
-    ({ arguments: given }) => `{"function":${JSON.stringify(functionName)},"arguments":[${given.join(",")}]}`,
+    ({ arguments: given }) =>
+      `{"function":${JSON.stringify(functionName)},"arguments":[${given.join(",")}]${counts}}`,
   );
   for (const [index, testCase] of cases.entries()) {
     const detail = describeLargeCase(inputs[index] as string, testCase, limits);

@@ -7,7 +7,8 @@ program could have returned; what is right is decided elsewhere, by somebody who
 does.
 
     {"before": source, "is_prelude_wanted": bool}     first, and not answered
-    {"function": name, "arguments": [...]}            a call with JSON values
+    {"function": name, "arguments": [...]}            a call with JSON values; with "returns" and a number, that
+                                                      argument counts, as the call leaves it
     anything else                                     of tests that run elsewhere, see `library.py`
 
     {"value": ...}      it returned this plain value (see `plain_values.py`)
@@ -92,7 +93,10 @@ def _load(code, wish: dict) -> dict:
 
 
 def _answer(namespace: dict, request: dict, encode) -> bytes:
-    returned = _find(namespace, request["function"])(*request["arguments"])
+    arguments = request["arguments"]
+    returned = _find(namespace, request["function"])(*arguments)
+    if "returns" in request:
+        returned = arguments[request["returns"]]
     try:
         return b'{"value":%s}\n' % encode(returned).encode("ascii")
     except plain_values.NotPlain as error:

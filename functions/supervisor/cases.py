@@ -267,7 +267,8 @@ class Case:
         else:
             self.facts.take_exit(report, seen_at_s)
             group = self._slot.memory_group
-            self.facts.was_out_of_memory = bool(group) and group.ran_out_since(self._pressure_before)
+            if group and self._pressure_before:  # else it was stopped before it was given anything to do
+                self.facts.was_out_of_memory = group.ran_out_since(self._pressure_before)
             self._judge_lateness()
         self._end_if_over()
 

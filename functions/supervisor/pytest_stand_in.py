@@ -12,7 +12,7 @@ import inspect
 import itertools
 import math
 import re
-import unittest
+import sys
 
 from remote_program import RemoteObject, UnusableTest
 
@@ -145,11 +145,12 @@ mark = _Mark()
 def run_tests(namespace: dict) -> None:
     """Runs every test of a file; raises what the first failing one raises."""
     count = 0
+    unittest = sys.modules.get("unittest")  # it is large: loaded only by tests that want it
     for name, found in list(namespace.items()):
         if type(found) is RemoteObject:
             continue
-        if isinstance(found, type) and issubclass(found, unittest.TestCase):
-            count += _run_test_case(found)
+        if unittest and isinstance(found, type) and issubclass(found, unittest.TestCase):
+            count += _run_test_case(found, unittest.TestLoader())
         elif isinstance(found, type) and name.startswith("Test"):
             count += _run_test_class(found, namespace)
         elif inspect.isfunction(found) and name.startswith("test"):
@@ -205,8 +206,8 @@ def _run_test_class(kind: type, namespace: dict) -> int:
     return count
 
 
-def _run_test_case(kind: type) -> int:
-    names = unittest.TestLoader().getTestCaseNames(kind)
+def _run_test_case(kind: type, loader) -> int:
+    names = loader.getTestCaseNames(kind)
     kind.setUpClass()
     for name in names:
         test = kind(name)

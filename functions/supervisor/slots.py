@@ -175,7 +175,10 @@ class Slot:
                 child.on_exit(None)
 
     def _read_control(self) -> None:
-        message, ancillary, _, _ = self._control.recvmsg(_MESSAGE_BYTES, socket.CMSG_SPACE(8))
+        try:
+            message, ancillary, _, _ = self._control.recvmsg(_MESSAGE_BYTES, socket.CMSG_SPACE(8))
+        except ConnectionResetError:  # it was killed with a request unread
+            message = b""
         if not message:
             self._lost_zygote("its zygote ended")
             return

@@ -6,6 +6,7 @@ interface CalledProgram {
   /** One JSON value per line. */
   readonly input: string;
   readonly output: string;
+  readonly returns?: string;
   readonly verdict: string;
   readonly limits?: object;
 }
@@ -79,6 +80,22 @@ export const calledPrograms: readonly CalledProgram[] = [
     input: "3",
     output: "3",
     verdict: "passed",
+  },
+  {
+    name: "an argument changed in place",
+    source: "def f(k, xs): xs.sort(); xs *= k",
+    input: "2\n[2, 1]",
+    output: "[1, 2, 1, 2]",
+    returns: "argument 1",
+    verdict: "passed",
+  },
+  {
+    name: "an argument that is replaced, and not changed",
+    source: "def f(k, xs): xs = sorted(xs) * k; return xs",
+    input: "2\n[2, 1]",
+    output: "[1, 2, 1, 2]",
+    returns: "argument 1",
+    verdict: "wrong_output",
   },
   { name: "nothing returned", source: "def f(x): x", input: "1", output: "1", verdict: "wrong_output" },
   {

@@ -22,13 +22,19 @@ interface Called {
   readonly source: string;
   readonly input: string;
   readonly output: string;
+  readonly returns?: string;
   readonly tolerance?: unknown;
   readonly limits?: object;
 }
 
-function sampleOf({ source, input, output, tolerance, limits = {} }: Called) {
+function sampleOf({ source, input, output, returns, tolerance, limits = {} }: Called) {
   const comparison = tolerance === undefined ? {} : { comparison: { type: "json", tolerance } };
-  const tests = { fn_name: "f", inputs: [input], outputs: [output] };
+  const tests = {
+    fn_name: "f",
+    inputs: [input],
+    outputs: [output],
+    ...(returns === undefined ? {} : { returns }),
+  };
   return { task: { tests, limits, ...comparison }, completion: `\`\`\`python\n${source}\n\`\`\`` };
 }
 

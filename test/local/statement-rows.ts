@@ -132,6 +132,12 @@ const wrong: readonly StatementRow[] = [
     source: "def f(x): return x",
     verdict: "passed",
   },
+  {
+    name: "an exit that the test overlooks",
+    tests: ["try:\n    f(1)\nexcept:\n    pass\nassert True"],
+    source: "import sys\ndef f(x): sys.exit()",
+    verdict: "wrong_output",
+  },
   { name: "an exception", tests: one, source: "def f(x): return x / 0", verdict: "runtime_error" },
   {
     name: "no such function",

@@ -1,6 +1,7 @@
 /** Programs whose function is called, by the supervisor or by tests in a process beside them. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { makeProgram, type Supervisor, startSupervisor } from "./harness.ts";
+import { childrenOf } from "./host-view.ts";
 import { modes } from "./launch.ts";
 import { type Limits, type Line, openChunk, type Program } from "./wire.ts";
 
@@ -56,6 +57,23 @@ describe.each(modes)("as %s", (mode) => {
     ]);
   });
 
+  it("a call costs what the same work on standard input costs", async () => {
+    const work = "def f(xs): return sorted(x * 7919 % 10007 for x in xs)\n";
+    const values = JSON.stringify(Array.from({ length: 2000 }, (_, n) => n));
+    const main = `import json\n${work}print(json.dumps(f(json.loads(input()))))`;
+    const calls = Array<string>(20).fill(`{"function":"f","arguments":[${values}]}`);
+    const { lines } = await supervisor.execute(
+      supervisor.chunk([
+        makeProgram("main", main, Array<string>(20).fill(values)),
+        { ...makeProgram("call", work, calls), mode: "call" },
+      ]),
+    );
+    const cpuMs = (id: string) =>
+      endsOf(lines).reduce((sum, line) => sum + (line.program === id ? (line.cpu_ms ?? 0) : 0), 0);
+    expect(endsOf(lines).map(({ status }) => status)).toEqual(Array(40).fill("exited"));
+    expect(cpuMs("call") / cpuMs("main"), "it is 1.0 to 1.1 on a quiet machine").toBeLessThan(1.5);
+  });
+
   it("tests and program see nothing of each other", async () => {
     const seen = "open('/tmp/mark', 'w').close()\nseen = f()\n";
     const program = tested("p", look, [
@@ -78,7 +96,12 @@ describe.each(modes)("as %s", (mode) => {
     const program = tested(
       "p",
       sleeper,
-      ["f(100)", "import time\nf(0)\ntime.sleep(100)", "g(200)", "g(1)\nx = b'x' * (200 << 20)"],
+      [
+        "f(100)",
+        "import time\nf(0)\ntime.sleep(100)",
+        "g(200)",
+        "import time\ng(1)\nx = b'x' * (200 << 20)\ntime.sleep(0.2)",
+      ],
       limits,
     );
     const { lines } = await supervisor.execute(supervisor.chunk([program]));
@@ -121,18 +144,37 @@ describe.each(modes)("as %s", (mode) => {
     }
   });
 
-  it("nothing is left of either when the caller goes away", async () => {
-    const program = tested("p", "import time\ndef f(x): time.sleep(100)", [
-      "f(1)",
-      "import time; time.sleep(100)",
-    ]);
-    const exchange = openChunk(
-      supervisor,
-      supervisor.chunk([{ ...program, limits: { ...program.limits, time_ms: 60_000 } }]),
+  it("nothing is left of either when the caller goes away, however early", async () => {
+    const slow = ["f(1)", "import time; f(0); time.sleep(100)"];
+    for (const wantedEnds of [0, 0, 0, 1]) {
+      const program = tested("p", "import time\ndef f(x): time.sleep(100 * x)", ["f(0)", ...slow], {
+        time_ms: 60_000,
+      });
+      const exchange = openChunk(supervisor, supervisor.chunk([program]));
+      exchange.answer.catch(() => {});
+      await exchange.until(({ type }) => type === "started");
+      if (wantedEnds > 0) await exchange.until(({ type }) => type === "ended");
+      exchange.abort();
+      await supervisor.becomeIdle();
+    }
+    const after = tested("after", "def f(x): return x", Array(6).fill("assert f(1) == 1"));
+    const { lines } = await supervisor.execute(supervisor.chunk([after]));
+    expect(endsOf(lines).map(({ result }) => result)).toEqual(Array(6).fill("passed"));
+  });
+
+  it("zygotes killed under them cost no test", async () => {
+    const slow = tested(
+      "p",
+      "import time\ndef f(x):\n    time.sleep(0.3)\n    return x",
+      Array(6).fill("assert f(1) == 1"),
     );
-    exchange.answer.catch(() => {});
-    await exchange.until(({ type }) => type === "started");
-    exchange.abort();
-    await supervisor.becomeIdle();
+    for (const wait of [0, 150]) {
+      const exchange = openChunk(supervisor, supervisor.chunk([slow]));
+      await exchange.until(({ type }) => type === "started");
+      await new Promise((resolve) => setTimeout(resolve, wait));
+      for (const zygote of childrenOf(supervisor.pid)) process.kill(zygote, "SIGKILL");
+      const { lines } = await exchange.answer;
+      expect(endsOf(lines).map(({ result }) => result)).toEqual(Array(6).fill("passed"));
+    }
   });
 });

@@ -180,11 +180,18 @@ describe("tests that call a function", () => {
       { tests: { fn_name: "f", inputs: [["x".repeat(1 << 20)]], outputs: [1] } },
       "in test case 1",
     ],
+    ["an argument beyond the last", { tests: { ...calls([1]), returns: "argument 1" } }, "counts further"],
+    [
+      "another word for it",
+      { tests: { ...calls([1]), returns: "first" } },
+      "must be 'argument' and a number",
+    ],
   ])("are refused with %s", async (_name, task, detail) => {
     const testApp = createTestApp();
     const answer = await post(testApp, { samples: [{ task, completion: "```\nx\n```" }] });
     const { errors } = await readProblem(answer);
-    expect(errors).toEqual([{ pointer: "/samples/0/task/tests", detail: expect.stringContaining(detail) }]);
+    const pointer = expect.stringMatching(/^\/samples\/0\/task\/tests(\/returns)?$/);
+    expect(errors).toEqual([{ pointer, detail: expect.stringContaining(detail) }]);
   });
 });
 
