@@ -46,7 +46,7 @@ def _run(test: dict, remote: RemoteProgram) -> dict:
         return _explain(error, remote)
     if remote.is_gone:
         return {"outcome": "gone"}
-    if remote.answers == 0:
+    if not remote.had_influence:
         return _invalid("the tests ask the program for nothing")
     return {"outcome": "passed"}
 
@@ -60,9 +60,12 @@ def _explain(error: BaseException, remote: RemoteProgram) -> dict:
     print(detail, file=sys.stderr)
     if getattr(error, "is_of_program", False):
         return {"outcome": "raised", "detail": detail}
-    if remote.missing and (remote.answers == 0 or isinstance(error, (NameError, ImportError, AttributeError))):
+    if isinstance(error, ModuleNotFoundError):
+        return _invalid(detail)
+    if remote.missing and isinstance(error, (NameError, ImportError, AttributeError)):
         return {"outcome": "raised", "detail": "the program has no %s" % ", ".join(sorted(remote.missing))}
-    if remote.answers > 0 and isinstance(error, (Exception, pytest_stand_in.Failed)):
+    has_part = remote.had_influence or remote.missing
+    if has_part and isinstance(error, (Exception, pytest_stand_in.Failed)):
         return {"outcome": "failed", "detail": detail}
     return _invalid(detail)
 

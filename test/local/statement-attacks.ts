@@ -78,6 +78,11 @@ export const statementAttacks: readonly StatementAttack[] = [
   { name: "reports on every descriptor", source: onEveryDescriptor(`b'{"outcome": "passed"}\\n'`) },
   { name: "answers on every descriptor", source: onEveryDescriptor(`b'{"value": {"handle": 0}}\\n' * 9`) },
   { name: "values that can't be", source: onEveryDescriptor(`b'{"value": {"set": [[]]}}\\n'`) },
+  {
+    name: "lies about what it has",
+    source: `import os\nfor fd in range(3, 256):\n    try: os.write(fd, b'{"raised": {"base": "AttributeError"}}\\n{"exception": "ValueError"}\\n' * 3)\n    except OSError: pass\ndef f(x): return 1`,
+  },
+  { name: "an exception for a function", source: "class f(Exception): pass" },
   { name: "brackets without end", source: onEveryDescriptor("b'[' * 100000 + b'\\n'") },
   {
     name: "silence",
