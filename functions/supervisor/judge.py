@@ -24,6 +24,7 @@ import traceback
 
 import program
 import pytest_stand_in
+from calls import PRELUDE_MODULES
 from remote_program import ProgramGone, RemoteProgram, SolutionModule, UnusableTest
 
 _DETAIL_CHARACTERS = 1000
@@ -111,6 +112,9 @@ def _begin(before: str, sources, remote: RemoteProgram) -> dict:
         _collect_names(source, used, defined)
     _execute(before, "before.py", namespace)
     unknown = used - defined - set(namespace) - set(vars(builtins))
+    for name in unknown & _list_attribute_bases(sources) & set(PRELUDE_MODULES):
+        namespace[name] = importlib.import_module(name)
+    unknown -= set(namespace)
     module = SolutionModule(remote)
     sys.modules["solution"] = namespace["solution"] = module
     unknown.discard("solution")
@@ -153,6 +157,12 @@ def _collect_names(source: str, used: set, defined: set) -> None:
                 defined.update(_names_of_module(node.module))
         elif isinstance(node, ast.ExceptHandler) and node.name:
             defined.add(node.name)
+
+
+def _list_attribute_bases(sources) -> set:
+    """What tests use like a module: `math` in `math.isclose(…)`, which some datasets leave to the program to import."""
+    nodes = [node for source in sources for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Attribute)]
+    return {node.value.id for node in nodes if isinstance(node.value, ast.Name)}
 
 
 def _names_of_module(name: str):
