@@ -33,7 +33,7 @@ MODULE_NAME = "solution"
 _read = json.JSONDecoder().decode
 
 # What the graders of such datasets let programs use without importing it.
-_PRELUDE_MODULES = (
+PRELUDE_MODULES = (
     "bisect cmath collections copy datetime decimal fractions functools heapq itertools json math operator os random "
     "re statistics string sys time typing"
 ).split()
@@ -48,7 +48,7 @@ def warm_up() -> None:
     for name in list(_prelude):
         if hasattr(builtins, name) or name.startswith("_"):
             del _prelude[name]
-    for module in _PRELUDE_MODULES:
+    for module in PRELUDE_MODULES:
         _prelude[module] = __import__(module)
     plain_values.from_json(json.loads(plain_values.encode({1: (2.5, b"x", "é")})))
 

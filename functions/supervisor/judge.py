@@ -24,6 +24,7 @@ import traceback
 
 import program
 import pytest_stand_in
+from calls import PRELUDE_MODULES
 from remote_program import ProgramGone, RemoteProgram, SolutionModule, UnusableTest
 
 _DETAIL_CHARACTERS = 1000
@@ -46,7 +47,7 @@ def _run(test: dict, remote: RemoteProgram) -> dict:
         return _explain(error, remote)
     if remote.is_gone:
         return {"outcome": "gone"}
-    if remote.answers == 0:
+    if not remote.had_influence:
         return _invalid("the tests ask the program for nothing")
     return {"outcome": "passed"}
 
@@ -60,9 +61,12 @@ def _explain(error: BaseException, remote: RemoteProgram) -> dict:
     print(detail, file=sys.stderr)
     if getattr(error, "is_of_program", False):
         return {"outcome": "raised", "detail": detail}
-    if remote.missing and (remote.answers == 0 or isinstance(error, (NameError, ImportError, AttributeError))):
+    if isinstance(error, ModuleNotFoundError):
+        return _invalid(detail)
+    if remote.missing and isinstance(error, (NameError, ImportError, AttributeError)):
         return {"outcome": "raised", "detail": "the program has no %s" % ", ".join(sorted(remote.missing))}
-    if remote.answers > 0 and isinstance(error, (Exception, pytest_stand_in.Failed)):
+    has_part = remote.had_influence or remote.missing
+    if has_part and isinstance(error, (Exception, pytest_stand_in.Failed)):
         return {"outcome": "failed", "detail": detail}
     return _invalid(detail)
 
@@ -108,6 +112,9 @@ def _begin(before: str, sources, remote: RemoteProgram) -> dict:
         _collect_names(source, used, defined)
     _execute(before, "before.py", namespace)
     unknown = used - defined - set(namespace) - set(vars(builtins))
+    for name in unknown & _list_attribute_bases(sources) & set(PRELUDE_MODULES):
+        namespace[name] = importlib.import_module(name)
+    unknown -= set(namespace)
     module = SolutionModule(remote)
     sys.modules["solution"] = namespace["solution"] = module
     unknown.discard("solution")
@@ -150,6 +157,12 @@ def _collect_names(source: str, used: set, defined: set) -> None:
                 defined.update(_names_of_module(node.module))
         elif isinstance(node, ast.ExceptHandler) and node.name:
             defined.add(node.name)
+
+
+def _list_attribute_bases(sources) -> set:
+    """What tests use like a module: `math` in `math.isclose(…)`, which some datasets leave to the program to import."""
+    nodes = [node for source in sources for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Attribute)]
+    return {node.value.id for node in nodes if isinstance(node.value, ast.Name)}
 
 
 def _names_of_module(name: str):

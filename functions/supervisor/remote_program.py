@@ -29,14 +29,15 @@ class UnusableTest(BaseException):
 
 
 class RemoteProgram:
-    """`answers`: how often the program answered. `missing`: the names that were asked for and that it lacks."""
+    """`had_influence`: whether anything here may come from what the program does, so that it, and not the test, is at
+    fault for an error. `missing`: the names that were asked for and that it lacks."""
 
     def __init__(self, requests, answers):
         self._requests = requests
         self._answers = answers
         self._objects = {}
         self._exceptions = {}
-        self.answers = 0
+        self.had_influence = False
         self.missing = set()
         self.is_gone = False
 
@@ -46,27 +47,28 @@ class RemoteProgram:
     def look_up(self, name: str):
         """What the program calls by this name; raises AttributeError."""
         answer = self._ask({"look_up": name})
-        if answer.get("missing") is True:
+        if type(answer.get("exception")) is str:
+            found = self._exception_class(name, answer["exception"])
+        elif "value" in answer:
+            found = self._value(answer)
+        else:
             self.missing.add(name)
             raise AttributeError("the program has no %s" % name)
-        if "exception" in answer:
-            return self._exception_class(name, answer["exception"])
-        value = self._value(answer)
-        if type(value) is not RemoteObject:
-            self.answers += 1
-        return value
+        if type(found) is not RemoteObject:
+            self.had_influence = True
+        return found
 
     def call(self, handle: int, arguments, named: dict):
+        self.had_influence = True
         answer = self._ask({"call": handle, "arguments": self._pack([list(arguments), named])})
-        self.answers += 1
         value = self._value(answer)
         if value is None and "changed" in answer:
             _write_back(arguments, self._unpack(answer["changed"]))
         return value
 
     def do(self, operation: str, handle: int, *operands):
+        self.had_influence = True
         answer = self._ask({"do": operation, "handle": handle, "arguments": self._pack(list(operands))})
-        self.answers += 1
         return self._value(answer)
 
     # -- values

@@ -1,7 +1,8 @@
 """A slot: the supervisor's side of one zygote, and the isolated children it has ready.
 
 Theory of operation. A slot runs one case at a time and keeps one more child isolated and waiting, so that the cost of
-isolation falls into the time in which the present case runs. Children are used once.
+isolation falls into the time in which the present case runs. Children are used once. A case whose program is tested by
+a judge takes two, one after the other.
 
 A child that fails before it is isolated is a fault of the host. The slot tries again a few times, since a passing
 shortage (say of memory) looks the same; after that it is broken and says why. A zygote that dies takes its children

@@ -78,6 +78,12 @@ export const statementAttacks: readonly StatementAttack[] = [
   { name: "reports on every descriptor", source: onEveryDescriptor(`b'{"outcome": "passed"}\\n'`) },
   { name: "answers on every descriptor", source: onEveryDescriptor(`b'{"value": {"handle": 0}}\\n' * 9`) },
   { name: "values that can't be", source: onEveryDescriptor(`b'{"value": {"set": [[]]}}\\n'`) },
+  {
+    name: "lies about what it has",
+    source: `import os\nfor fd in range(3, 256):\n    try: os.write(fd, b'{"raised": {"base": "AttributeError"}}\\n{"exception": "ValueError"}\\n' * 3)\n    except OSError: pass\ndef f(x): return 1`,
+  },
+  { name: "a module of its own", source: `${yes}\nmath = Yes()\ndef f(x): return 1` },
+  { name: "an exception for a function", source: "class f(Exception): pass" },
   { name: "brackets without end", source: onEveryDescriptor("b'[' * 100000 + b'\\n'") },
   {
     name: "silence",
@@ -111,6 +117,7 @@ export const attackedTests: readonly { readonly name: string; readonly tests: un
     name: "isclose",
     tests: { test_list: ["assert math.isclose(f(1), 42.0)"], test_imports: ["import math"] },
   },
+  { name: "isclose of a module that no test imports", tests: ["assert math.isclose(f(1), 42.0)"] },
   { name: "sets and sorting", tests: ["assert set([f(1)]) == {42} and sorted([f(1)]) == [42]"] },
   { name: "membership", tests: ["assert f(1) in (42, 43)"] },
   { name: "no inequality", tests: ["assert not f(1) != 42"] },

@@ -184,6 +184,7 @@ const invalid: readonly (readonly [name: string, tests: unknown])[] = [
   ["a test without a call", ["assert 1 == 1"]],
   ["a test that is no Python", ["assert f(1) = 2"]],
   ["a module that isn't there", ["import no_such_module\nassert f(1) == 2"]],
+  ["a setup that fails", { test_list: ["assert f(1) == 1"], test_setup_code: "x = 1 / 0" }],
   ["a function that is handed over", ["assert f(lambda x: x) == 1"]],
   ["a fixture that isn't there", pytest("def test_a(capsys): assert f(1) == 1")],
   ["a file without tests", pytest("class Other:\n    def test_a(self): assert f(1) == 1")],
