@@ -17,6 +17,11 @@ export default $config({
     const { table } = await import("./stacks/table.ts");
     await import("./stacks/cleanup.ts");
     await import("./stacks/alarms.ts");
-    return { url: endpoint.url, table: table.name };
+    const { trainer } = await import("./stacks/trainer.ts");
+    return {
+      url: endpoint.url,
+      table: table.name,
+      ...(trainer && { trainer: trainer.template.name, training: trainer.bucket.name }),
+    };
   },
 });

@@ -53,7 +53,7 @@ const alarms = z.strictObject({
   orphansKilled: count.default(5),
 });
 
-const gpuInstance = /^(g4dn|g5|g6|g6e|gr6|p3|p4d|p4de|p5|p5e|p5en)\.(\d*xlarge|metal)$/;
+const gpuInstance = /^(g4dn|g5|g6|g6e|gr6|p4d|p4de|p5|p5e|p5en)\.(\d*xlarge|metal)$/;
 const trainer = z.strictObject({
   /** A launch template: nothing runs, or costs, before `npm run train:remote`. */
   enabled: z.boolean().default(false),

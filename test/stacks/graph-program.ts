@@ -48,7 +48,8 @@ export async function recordGraph(program: Program, facts: ProgramFacts): Promis
   const note = (error: unknown) =>
     graph.problems.push(error instanceof Error ? error.message : String(error));
   // A failed output rejects somewhere inside Pulumi, and the program would wait for it for ever.
-  const end = () => {
+  const end = async () => {
+    await listArchives(graph.resources);
     writeFileSync(facts.graphPath, JSON.stringify(graph));
     process.removeAllListeners("exit"); // Pulumi's own would fail over what is still waited for
     process.exit(0);
@@ -56,12 +57,12 @@ export async function recordGraph(program: Program, facts: ProgramFacts): Promis
   for (const event of ["unhandledRejection", "uncaughtException"] as const) {
     process.on(event, (error) => {
       note(error);
-      setTimeout(end, 200);
+      setTimeout(() => void end(), 200);
     });
   }
   setTimeout(() => {
     note("the program waits for something that never comes");
-    end();
+    void end();
   }, hangsAfterMs);
   try {
     process.env.SST_SERVER = await serveCommand(graph.builds, facts.workFolder);
@@ -73,7 +74,19 @@ export async function recordGraph(program: Program, facts: ProgramFacts): Promis
   } catch (error) {
     note(error);
   }
-  end();
+  await end();
+}
+
+/** What Pulumi would pack is a promise of file names, which JSON has no word for. */
+async function listArchives(resources: readonly Resource[]): Promise<void> {
+  for (const { inputs } of resources) {
+    if (inputs?.source?.__pulumiArchive !== true) continue;
+    const assets = await inputs.source.assets;
+    const paths = Object.entries(assets ?? {}).map(async ([name, file]) => {
+      return [name, await (file as { path: Promise<string> }).path];
+    });
+    inputs.source = Object.fromEntries(await Promise.all(paths));
+  }
 }
 
 type MutableGraph = { -readonly [Key in keyof Graph]: Graph[Key] } & {

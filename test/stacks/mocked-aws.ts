@@ -26,7 +26,7 @@ const computed: Readonly<Record<string, (name: string, inputs: Inputs) => State>
   }),
   "aws:sqs/queue:Queue": (name) => ({ arn: `arn:aws:sqs:${region}:${account}:${name}` }),
   "aws:sns/topic:Topic": (name) => ({ arn: `arn:aws:sns:${region}:${account}:${name}` }),
-  "aws:s3/bucket:Bucket": (name) => ({ arn: `arn:aws:s3:::${name}`, bucket: name }),
+  "aws:s3/bucket:Bucket": (name) => ({ arn: `arn:aws:s3:::${name}` }),
   "aws:ssm/parameter:Parameter": (name) => ({
     arn: `arn:aws:ssm:${region}:${account}:parameter${name}`,
   }),
@@ -35,7 +35,7 @@ const computed: Readonly<Record<string, (name: string, inputs: Inputs) => State>
 };
 
 export function mockState(type: string, name: string, inputs: Inputs): { id: string; state: State } {
-  const given = typeof inputs.name === "string" ? inputs.name : name;
+  const given = [inputs.name, inputs.bucket, name].find((text) => typeof text === "string") as string;
   return { id: `${given}-id`, state: { name: given, ...inputs, ...computed[type]?.(given, inputs) } };
 }
 

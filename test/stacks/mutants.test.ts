@@ -30,7 +30,7 @@ it.each(Object.keys(scenes) as SceneName[])("nothing is wrong with the scene %s 
   expect(complaints(await makeScene(name), name)).toEqual([]);
 });
 
-it.each(mutants)("$name", async (mutant) => {
+it.concurrent.each(mutants)("$name", async (mutant) => {
   const found = await makeScene(mutant.scene, mutant).then(
     (graph) => complaints(graph, mutant.scene),
     (error: unknown) => {

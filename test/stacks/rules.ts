@@ -12,22 +12,14 @@ import type { Graph, Resource } from "./graph.ts";
 import { secretValues } from "./graph.ts";
 import { projectRoot } from "./platform.ts";
 import { allowances, environmentOf, resourcesOf, theResource, trustedBy } from "./reading.ts";
-import { everySetting, type SceneName } from "./scenes.ts";
-
-export interface Rule {
-  readonly name: string;
-  readonly scene: SceneName;
-  readonly check: (graph: Graph) => void;
-}
+import { type Rule, rule } from "./rule.ts";
+import { everySetting } from "./scenes.ts";
+import { trainerRules } from "./trainer-rules.ts";
 
 const lambda = "aws:lambda/function:Function";
 const table = expect.stringMatching(
   /^arn:aws:dynamodb:us-east-1:123456789012:table\/code-rewards-ci-PoolTable-\w+$/,
 );
-
-function rule(scene: SceneName, name: string, check: Rule["check"]): Rule {
-  return { scene, name, check };
-}
 
 const endpointRules: readonly Rule[] = [
   rule("plain", "the endpoint streams, to callers with a key, for a quarter of an hour", (graph) => {
@@ -374,6 +366,7 @@ const keepingRules: readonly Rule[] = [
 ];
 
 export const rules: readonly Rule[] = [
+  ...trainerRules,
   ...endpointRules,
   ...cleanupRules,
   ...accessRules,

@@ -36,6 +36,21 @@ export const scenes = {
   plain: { stage: "ci" },
   production: { stage: "production" },
   full: { stage: "ci", settings: everySetting },
+  trainer: { stage: "ci", settings: { trainer: { enabled: true } } },
+  steady: {
+    stage: "ci",
+    settings: {
+      trainer: {
+        enabled: true,
+        spot: false,
+        instanceType: "g5.12xlarge",
+        diskGib: 500,
+        maxHours: 1.5,
+        idleMinutes: 7,
+      },
+    },
+  },
+  kept: { stage: "production", settings: { trainer: { enabled: true } } },
   signed: { stage: "ci", settings: { endpoint: { auth: "aws_iam" } } },
 } as const satisfies Record<string, Scene>;
 
