@@ -59,7 +59,7 @@ install_trainer() {
   retry put "s3://$BUCKET/trainer.zip" "$home/trainer.zip"
   python3 -m zipfile -e "$home/trainer.zip" "$trainer"
   if ! command -v uv >/dev/null; then
-    retry python3 -m pip install --quiet --target "$home/uv" 'uv>=0.13,<0.14'
+    retry python3 -m pip install --quiet --root-user-action ignore --target "$home/uv" 'uv>=0.13,<0.14'
   fi
   retry uv sync --quiet --locked --no-dev --extra train --directory "$trainer"
 }

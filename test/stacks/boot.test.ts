@@ -1,6 +1,7 @@
 /** A training machine's life, from its first line to its last, whatever becomes of its job. */
 import { execFileSync } from "node:child_process";
-import { existsSync } from "node:fs";
+import { cpSync, existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, it, type TestContext } from "vitest";
@@ -9,8 +10,10 @@ import { ensureTools, toolsFolder } from "./aws/tools.ts";
 import { machineKey, makeTrainingSite, type TrainingSite } from "./aws/training-site.ts";
 import { bootMachine, type Machine, type MachineOptions } from "./boot/machine.ts";
 import { ensurePlatform, projectRoot } from "./platform.ts";
+import { theResource } from "./reading.ts";
 import { makeScene } from "./scenes.ts";
 import { bootScript } from "./trainer-rules.ts";
+import { until } from "./until.ts";
 
 const jobSources = fileURLToPath(new URL("boot/job", import.meta.url));
 const machineLimitMs = 150_000;
@@ -58,6 +61,27 @@ it("passes the linter", () => {
     cwd: projectRoot,
   });
 });
+
+it("is made of what can be installed as it is shipped", async () => {
+  const { source } = theResource(
+    await makeScene("trainer"),
+    "aws:s3/bucketObjectv2:BucketObjectv2",
+    "TrainerCode",
+  ).inputs;
+  const folder = mkdtempSync(join(tmpdir(), "code-rewards-shipped-"));
+  try {
+    for (const [name, path] of Object.entries<string>(source))
+      cpSync(join(projectRoot, path), join(folder, name));
+    // Without the extra `train`, whose gigabytes are the trainer's own tests' affair.
+    execFileSync(join(toolsFolder, "uv"), ["sync", "--quiet", "--locked", "--no-dev", "--directory", folder]);
+    const help = execFileSync(join(folder, ".venv/bin/python"), ["-m", "code_rewards.train", "--help"], {
+      cwd: folder,
+    });
+    expect(help.toString()).toContain("--max-steps");
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}, 60_000);
 
 it.concurrent(
   "does its job, keeps what it made, and ends",
@@ -121,7 +145,7 @@ it.concurrent(
   async (test) => {
     await order("long", "--model", "learn", "--max-steps", "12");
     const first = await boot(test, "i-first", { job: "long" });
-    await expect.poll(() => first.log(), { timeout: 90_000 }).toContain("step 4/12");
+    await until(() => first.log().includes("step 4/12"), 90_000);
     first.metadata.values.set("spot/instance-action", '{"action":"terminate","time":"2026-01-01T00:00:00Z"}');
     await first.over;
     expect(await statusOf("long")).toMatchObject({ state: "interrupted", machine: "i-first" });
@@ -156,7 +180,7 @@ it.concurrent(
   async (test) => {
     await order("ended", "--model", "learn", "--max-steps", "100");
     const machine = await boot(test, "i-ended", { job: "ended" });
-    await expect.poll(() => machine.log(), { timeout: 90_000 }).toContain("step 2/100");
+    await until(() => machine.log().includes("step 2/100"), 90_000);
     machine.signal("SIGTERM");
     await machine.over;
     expect(await statusOf("ended")).toMatchObject({ state: "interrupted" });

@@ -1,6 +1,6 @@
 /** What a deployment with a trainer leaves in AWS: the bucket with the trainer's code, and the machine's API key. */
 import { execFileSync } from "node:child_process";
-import { readFileSync, rmSync } from "node:fs";
+import { existsSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import {
@@ -73,9 +73,10 @@ export async function makeTrainingSite(
 function zip(folder: string): Uint8Array {
   const path = join(tmpdir(), `code-rewards-trainer-${process.pid}-${Date.now()}.zip`);
   try {
-    execFileSync("python3", ["-m", "zipfile", "-c", path, "pyproject.toml", "uv.lock", "src"], {
-      cwd: folder,
-    });
+    const parts = ["pyproject.toml", "uv.lock", "README.md", "src"].filter((name) =>
+      existsSync(join(folder, name)),
+    );
+    execFileSync("python3", ["-m", "zipfile", "-c", path, ...parts], { cwd: folder });
     return readFileSync(path);
   } finally {
     rmSync(path, { force: true });

@@ -26,7 +26,7 @@ def save(output: Path, step: int) -> None:
         old.rmdir()
 
 
-def learn(output: Path, first: int, steps: int) -> int:
+def learn(output: Path, first: int, steps: int, save_every: int) -> int:
     stop = Path(os.environ["CODE_REWARDS_STOP_FILE"])
     for step in range(first + 1, steps + 1):
         time.sleep(0.5)
@@ -36,7 +36,7 @@ def learn(output: Path, first: int, steps: int) -> int:
         if stop.exists():
             save(output, step)
             return INTERRUPTED
-        if step % 3 == 0:
+        if step % save_every == 0:
             save(output, step)
     (output / "checkpoint").mkdir(exist_ok=True)
     (output / "checkpoint" / "model").write_text("learnt")
@@ -48,6 +48,7 @@ def main() -> int:
     parser.add_argument("--model", required=True)
     parser.add_argument("--output-dir", type=Path, required=True)
     parser.add_argument("--max-steps", type=int, default=7)
+    parser.add_argument("--save-steps", type=int, default=3)
     parser.add_argument("--tasks", default="")
     parser.add_argument("--resume-from-checkpoint", action="store_true")
     parser.add_argument("--note", action="append", default=[])
@@ -70,7 +71,7 @@ def main() -> int:
             time.sleep(0.5)
     if options.model == "sleep":
         time.sleep(3_600)
-    return learn(options.output_dir, found["resumed_from"] or 0, options.max_steps)
+    return learn(options.output_dir, found["resumed_from"] or 0, options.max_steps, options.save_steps)
 
 
 sys.exit(main())
