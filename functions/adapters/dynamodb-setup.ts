@@ -7,16 +7,27 @@ import {
   UpdateTimeToLiveCommand,
 } from "@aws-sdk/client-dynamodb";
 import type { Clock } from "../rewards/ports.ts";
+import { faultOf } from "./dynamodb-faults.ts";
 
 /** The column by which DynamoDB may delete rows, in seconds since 1970. Nothing relies on it being done. */
 export const ttlColumn = "expiresAtS";
 
-/** Creates the table unless it exists, and waits until it can be used (30 s at most). */
+/** Creates the table unless it exists, and waits until it can be used (30 s at most). Throws as the table does. */
 export async function ensureTable(
   client: DynamoDBClient,
   tableName: string,
   clock: Pick<Clock, "sleep">,
 ): Promise<void> {
+  try {
+    await createTable(client, tableName);
+    await waitUntilActive(client, tableName, clock);
+    await enableTtl(client, tableName);
+  } catch (error) {
+    throw faultOf(error, tableName);
+  }
+}
+
+async function createTable(client: DynamoDBClient, tableName: string): Promise<void> {
   try {
     await client.send(
       new CreateTableCommand({
@@ -35,8 +46,6 @@ export async function ensureTable(
   } catch (error) {
     if (!(error instanceof ResourceInUseException)) throw error;
   }
-  await waitUntilActive(client, tableName, clock);
-  await enableTtl(client, tableName);
 }
 
 async function waitUntilActive(client: DynamoDBClient, tableName: string, clock: Pick<Clock, "sleep">) {

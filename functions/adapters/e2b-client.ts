@@ -4,9 +4,9 @@
  */
 import type { ConnectionOpts } from "e2b";
 import { Fault } from "../rewards/faults.ts";
+import { answeredNothingSince, listenForAnswerHeads, retryAfterSince } from "./e2b-answer-heads.ts";
 import { type E2bFailure, failureFault, readFailure } from "./e2b-failure.ts";
 import type { ResolvedE2bOptions } from "./e2b-options.ts";
-import { listenForRetryAfter, retryAfterSince } from "./e2b-retry-after.ts";
 
 export type E2bSdk = Pick<typeof import("e2b"), "Sandbox">;
 
@@ -24,6 +24,8 @@ export interface CallOptions {
   readonly signal?: AbortSignal;
   /** Default: the options' `requestTimeoutMs`. */
   readonly timeoutMs?: number;
+  /** It asks for a list: an answer without a body is none, though the client takes it for an empty list. */
+  readonly isListing?: boolean;
 }
 
 /** For what E2B does at once, and what a batch waits for that is over. */
@@ -40,7 +42,7 @@ export interface E2bClient {
   /** Makes one call of the control plane. Never throws: what failed is data. */
   call<Value>(ask: AskE2b<Value>, options?: CallOptions): Promise<E2bAnswer<Value>>;
   /** The same for a call that should take no time: half of a minute is too long for it. */
-  callBriefly<Value>(ask: AskE2b<Value>, signal?: AbortSignal): Promise<E2bAnswer<Value>>;
+  callBriefly<Value>(ask: AskE2b<Value>, options?: Omit<CallOptions, "timeoutMs">): Promise<E2bAnswer<Value>>;
 }
 
 export function createE2bClient(options: ResolvedE2bOptions): E2bClient {
@@ -54,13 +56,17 @@ export function createE2bClient(options: ResolvedE2bOptions): E2bClient {
     // Whoever calls has a pace of its own, and a deadline: a wait in here would be one that nobody knows of.
     retries: 0,
   };
-  const call: E2bClient["call"] = async (ask, { signal, timeoutMs = options.requestTimeoutMs } = {}) => {
+  const call: E2bClient["call"] = async (ask, given = {}) => {
+    const { signal, timeoutMs = options.requestTimeoutMs, isListing = false } = given;
     const sdk = await loadSdk();
     if (sdk === null) return { kind: "failed", failure: { kind: "no_client" } };
     const startedAtMs = performance.now();
     const limit = limitTime(timeoutMs, signal);
     try {
-      return { kind: "answered", value: await ask(sdk, { ...connection, signal: limit.signal }) };
+      const value = await ask(sdk, { ...connection, signal: limit.signal });
+      if (isListing && answeredNothingSince(options.apiUrl, startedAtMs))
+        return { kind: "failed", failure: { kind: "unanswered", word: "an empty answer" } };
+      return { kind: "answered", value };
     } catch (error) {
       const failure = limit.isLate() ? noAnswerWithin(timeoutMs) : readFailure(error, [options.apiKey]);
       return { kind: "failed", failure: withRetryAfter(failure, options.apiUrl, startedAtMs) };
@@ -72,8 +78,7 @@ export function createE2bClient(options: ResolvedE2bOptions): E2bClient {
   return {
     options,
     call,
-    callBriefly: (ask, signal) =>
-      call(ask, { timeoutMs: briefMs, ...(signal === undefined ? {} : { signal }) }),
+    callBriefly: (ask, given) => call(ask, { ...given, timeoutMs: briefMs }),
   };
 }
 
@@ -111,7 +116,7 @@ function withRetryAfter(failure: E2bFailure, apiUrl: string, sinceMs: number): E
 }
 
 async function loadSdk(): Promise<E2bSdk | null> {
-  listenForRetryAfter();
+  listenForAnswerHeads();
   try {
     return await import("e2b");
   } catch {
@@ -133,7 +138,7 @@ export async function findSandbox(
 ): Promise<Whereabouts> {
   const answer = await client.callBriefly(
     (sdk, connection) => sdk.Sandbox.getInfo(sandboxId, connection),
-    signal,
+    signal === undefined ? {} : { signal },
   );
   if (answer.kind === "failed") {
     if (answer.failure.kind === "not_found") return { kind: "gone" };

@@ -81,7 +81,7 @@ async function isAbsent(client: E2bClient, meta: SandboxMeta, signal: AbortSigna
         query: { metadata: writeMetadata(meta), state: ["running", "paused"] },
         limit: 1,
       }).nextItems(),
-    signal,
+    { signal, isListing: true },
   );
   return answer.kind === "answered" && answer.value.length === 0;
 }

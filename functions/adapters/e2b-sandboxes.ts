@@ -64,20 +64,23 @@ function changeFailed(failure: E2bFailure, what: string): SandboxChange {
 
 async function list(client: E2bClient, poolId: string): Promise<ListedSandbox[]> {
   const found = new Map<string, ListedSandbox>();
-  const read = await client.call(async (sdk, connection) => {
-    const pages = sdk.Sandbox.list({
-      ...connection,
-      query: { metadata: poolFilter(poolId), state: ["running", "paused"] },
-      limit: client.options.listPageSize,
-    });
-    for (let page = 0; pages.hasNext && page < mostPages; page += 1) {
-      for (const info of await pages.nextItems()) {
-        const listed = readListed(info, poolId);
-        if (listed !== null) found.set(listed.sandboxId, listed);
+  const read = await client.call(
+    async (sdk, connection) => {
+      const pages = sdk.Sandbox.list({
+        ...connection,
+        query: { metadata: poolFilter(poolId), state: ["running", "paused"] },
+        limit: client.options.listPageSize,
+      });
+      for (let page = 0; pages.hasNext && page < mostPages; page += 1) {
+        for (const info of await pages.nextItems()) {
+          const listed = readListed(info, poolId);
+          if (listed !== null) found.set(listed.sandboxId, listed);
+        }
       }
-    }
-    return pages.hasNext ? "endless" : "whole";
-  });
+      return pages.hasNext ? "endless" : "whole";
+    },
+    { isListing: true },
+  );
   if (orThrow(read) === "endless") {
     throw new Fault("sandbox_unavailable", `E2B's list of sandboxes has more than ${mostPages} pages`);
   }

@@ -137,9 +137,11 @@ function describeChunk(connection: FencedConnection, chunk: Chunk, leftMs: numbe
     fencing_token: connection.fencingToken,
     chunk_id: chunk.chunkId,
     deadline_ms: Math.max(1, Math.floor(leftMs)),
-    programs: chunk.programs.map(({ id, source, inputs, limits }) => ({
+    programs: chunk.programs.map(({ id, source, mode, checker, inputs, limits }) => ({
       id,
       source,
+      mode,
+      checker,
       inputs,
       limits: { time_ms: limits.timeMs, memory_mib: limits.memoryMib, output_bytes: limits.outputBytes },
     })),

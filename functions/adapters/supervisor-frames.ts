@@ -6,9 +6,10 @@ import { Fault } from "../rewards/faults.ts";
 import type { CaseEnd, CaseOutcome, ChunkEnd, WorkerEvent } from "../rewards/ports.ts";
 
 /**
- * One line at most: 1 MiB of output escaped six-fold in JSON, a tail of standard error, and the rest.
+ * One line at most: 1 MiB of output and 1 MiB of a result escaped six-fold in JSON, a tail of standard error, and the
+ * rest.
  */
-export const largestLineBytes = 8 * 1024 * 1024;
+export const largestLineBytes = 16 * 1024 * 1024;
 
 const NEWLINE = 0x0a;
 
@@ -96,6 +97,7 @@ function readOutcome(frame: Frame): CaseOutcome {
   return {
     end: readEnd(frame),
     stdout: readStdout(frame),
+    ...(frame.result === undefined ? {} : { result: readString(frame, "result") }),
     stderrTail: readString(frame, "stderr_tail"),
     wallMs: readMeasure(frame, "wall_ms"),
     cpuMs: readMeasure(frame, "cpu_ms"),
@@ -115,6 +117,7 @@ function readEnd(frame: Frame): CaseEnd {
     case "memory_limit":
     case "output_limit":
       return { kind: frame.status };
+    case "invalid_test":
     case "starved":
     case "isolation_failed":
       return { kind: frame.status, detail: readString(frame, "detail") };

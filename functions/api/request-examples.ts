@@ -4,7 +4,6 @@
 import { functionExamples } from "../tasks/examples/function-examples.ts";
 import type { ShapeExample } from "../tasks/examples/shape-example.ts";
 import { stdinExamples } from "../tasks/examples/stdin-examples.ts";
-import { isRunnableKind } from "../tasks/supported-kinds.ts";
 
 export interface RequestExample {
   readonly summary: string;
@@ -39,13 +38,13 @@ const settingsExample: RequestExample = {
   },
 };
 
-/** By name: one per shape of tests that workers can run, each with a right program and a wrong one. */
+/** By name: one per shape of tests, each with a right program and a wrong one. */
 export const requestExamples: Readonly<Record<string, RequestExample>> = Object.fromEntries([
   ["test_cases", { summary: "Test cases of this interface", value: requestExample }],
   ["settings", settingsExample],
-  ...[...stdinExamples, ...functionExamples]
-    .filter(({ kind }) => isRunnableKind(kind))
-    .map((example) => [example.name, describeShape(example)] as const),
+  ...[...stdinExamples, ...functionExamples].map(
+    (example) => [example.name, describeShape(example)] as const,
+  ),
 ]);
 
 function describeShape({ name, source, tests, right, wrong }: ShapeExample): RequestExample {

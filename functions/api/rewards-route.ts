@@ -37,7 +37,12 @@ export function handleRewards(deps: RewardsRouteDeps) {
     const { request, key } = await readKeyedRequest(deps, c);
     const { runId } = request;
     const isStream = prefersStream(c.req.header("accept"));
-    const admission = await deps.admitBatch({ runId, key });
+    const admission = await deps.admitBatch({
+      runId,
+      key,
+      deadlineMs: request.batch.deadlineMs,
+      signal: c.req.raw.signal,
+    });
     switch (admission.kind) {
       case "admitted":
         return answerBatch(deps, c, request, { gradeBatch: admission.gradeBatch, key, isStream });

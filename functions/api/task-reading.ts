@@ -140,7 +140,7 @@ function findTests(
   const cases = hasTexts
     ? tests.cases.map((texts, index) => ({ ...texts, places: casePlaces[index] as CasePlaces }))
     : [];
-  const defaultComparison = { type: "text", strict: false } as const;
+  const defaultComparison: Comparison = hasTexts ? { type: "text", strict: false } : { type: "json" };
   return { tests, cases, defaultComparison, place: { path: testsPath, inside: null } };
 }
 

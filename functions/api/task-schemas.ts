@@ -70,7 +70,8 @@ const Comparison = z
     }),
   ])
   .openapi("Comparison", {
-    description: "`json` for `test_cases` and `text` for `tests`, unless said otherwise.",
+    description:
+      "`json` for `test_cases` and for calls, and `text` for other `tests`, unless said otherwise. Tests that are Python source, and those with a checker, have none.",
   });
 
 const Scoring = z

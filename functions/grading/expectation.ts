@@ -1,5 +1,5 @@
-/** Whether this standard output is right. Never throws; time is linear in the output's length. */
-export type OutputMatcher = (stdout: string) => boolean;
+/** Whether this standard output, or answer to a call, is right. Never throws; time is linear in the text's length. */
+export type OutputMatcher = (said: string) => boolean;
 
 export type PreparedExpectation =
   | { readonly kind: "ok"; readonly matches: OutputMatcher }

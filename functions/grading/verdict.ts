@@ -23,14 +23,14 @@ export type ProgramEnd =
 /** What is judged of a case. */
 export interface JudgedOutcome {
   readonly end: ProgramEnd;
-  /** Null when it is not valid UTF-8, which no expected output matches. */
-  readonly stdout: string | null;
+  /** Its standard output, or what its function returned; null for nothing, or no valid UTF-8: nothing matches that. */
+  readonly said: string | null;
 }
 
-/** The verdict on one case: how the program ended goes before what it printed. */
+/** The verdict on one case: how the program ended goes before what it said. */
 export function judgeCase(outcome: JudgedOutcome, matches: OutputMatcher): Verdict {
-  const { end, stdout } = outcome;
+  const { end, said } = outcome;
   if (end.kind !== "exited") return end;
   if (end.exitCode !== 0) return { kind: "runtime_error", exitCode: end.exitCode };
-  return { kind: stdout !== null && matches(stdout) ? "passed" : "wrong_output" };
+  return { kind: said !== null && matches(said) ? "passed" : "wrong_output" };
 }

@@ -6,7 +6,7 @@ import type { Fault } from "../rewards/faults.ts";
 import { type CreationContext, type CreationResult, createWorker } from "./creation.ts";
 import type { PoolEvent } from "./lease-source.ts";
 import { backoffMs } from "./polling.ts";
-import { countOccupied, type PoolView } from "./pool-view.ts";
+import { countServing, type PoolView } from "./pool-view.ts";
 import { releaseReady } from "./slots/release.ts";
 import type { Holder } from "./slots/write.ts";
 import type { Trouble } from "./trouble.ts";
@@ -25,7 +25,7 @@ export interface ContainerCreations {
   /** Why none may be tried yet. */
   refusal(): Fault | null;
   /** Slots that have a worker of use, or are about to. */
-  countOccupied(view: PoolView): number;
+  countServing(view: PoolView): number;
   /**
    * Creates a worker in the slot, and leaves that to itself when the waiter's time is over first; null then. Throws the
    * table's faults.
@@ -63,7 +63,7 @@ export function createContainerCreations(
   return {
     lastFault: () => state.lastFault,
     refusal: () => (state.notBeforeMs > ctx.clock.nowMs() ? state.lastFault : null),
-    countOccupied: (view) => countOccupied(ctx, view, ctx.clock.nowMs(), state.unsure),
+    countServing: (view) => countServing(ctx, view, ctx.clock.nowMs(), state.unsure),
     create: (slot, waiter) => createWhileWaitedFor(state, slot, waiter),
     settled: async () => {
       while (state.leftAlone.size > 0) await Promise.allSettled(state.leftAlone);

@@ -284,7 +284,7 @@ async function create(shared: Shared, search: Search, view: PoolView): Promise<F
   const nowMs = ctx.clock.nowMs();
   const empty = emptySlots(ctx, view);
   const limit = Math.min(ctx.settings.slots, await targetOf(search.demand));
-  const isFull = empty.length === 0 || creations.countOccupied(view) >= limit;
+  const isFull = empty.length === 0 || creations.countServing(view) >= limit;
   if (isFull) search.trouble.note(null); // what is missing is capacity
   if (isFull || view.nextCreateAtMs > nowMs) return null;
   const refusal = creations.refusal();

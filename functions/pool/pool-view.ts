@@ -60,24 +60,23 @@ export function emptySlots({ settings }: SlotContext, view: PoolView): SlotRow[]
 }
 
 /**
- * Slots that have a worker or are about to. Not those whose creation is past its time, or is known to have failed
- * without a sure end (`failed` has their generations by slot): nothing useful comes of them, and until the sweep has
- * freed them their batches need other ones.
+ * Slots that have a worker of use or are about to. Neither those that are drained, nor those whose creation is past its
+ * time, or is known to have failed without a sure end (`failed` has their generations by slot): until the sweep has
+ * freed them, those whom they were for need other ones.
  */
-export function countOccupied(
+export function countServing(
   { settings }: SlotContext,
   view: PoolView,
   nowMs: number,
   failed: ReadonlyMap<number, number>,
 ): number {
-  const isFutile = ({ slot, state, generation, leaseUntilMs = 0 }: SlotRow) => {
-    if (state !== "creating") return false;
+  const isServing = ({ slot, state, generation, leaseUntilMs = 0 }: SlotRow) => {
+    if (state !== "creating") return state === "ready" || state === "leased";
     const claimedAtMs = leaseUntilMs - settings.createLeaseMs;
-    return (
-      failed.get(slot) === generation || claimedAtMs + settings.createTimeoutMs < nowMs - settings.graceMs
-    );
+    const isOld = claimedAtMs + settings.createTimeoutMs < nowMs - settings.graceMs;
+    return !isOld && failed.get(slot) !== generation;
   };
-  return view.slots.filter((row) => row.state !== "empty" && !isFutile(row)).length;
+  return view.slots.filter(isServing).length;
 }
 
 function workersThat(view: PoolView, slots: number, holds: (row: WorkerRow) => boolean): WorkerRow[] {

@@ -52,6 +52,11 @@ export function judgeOutcome(
   room: OutputRoom | null,
 ): Judgement {
   const { end } = outcome;
+  if (end.kind === "invalid_test") {
+    const number = program.task.caseNumbers?.[caseIndex] ?? caseIndex;
+    const detail = `Test ${number + 1} of the task can't judge any program: ${end.detail}`;
+    return { kind: "fault", fault: new Fault("invalid_task", detail) };
+  }
   if (end.kind === "starved") {
     const detail = `A test case got too little CPU time on its worker to be judged: ${end.detail}`;
     return { kind: "fault", fault: new Fault("starved", detail) };
@@ -62,7 +67,8 @@ export function judgeOutcome(
   }
   const matches = program.task.matchers[caseIndex];
   if (matches === undefined) throw new Error(`case ${caseIndex} has no expected output`);
-  const verdict = judgeCase({ end, stdout: outcome.stdout }, matches);
+  const said = program.task.mode === "main" ? outcome.stdout : (outcome.result ?? null);
+  const verdict = judgeCase({ end, said }, matches);
   const { wallMs, cpuMs, peakRssKib } = outcome;
   const { caseNumbers } = program.task;
   const number = caseNumbers === null ? {} : { caseNumber: caseNumbers[caseIndex] };

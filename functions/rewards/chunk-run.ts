@@ -94,6 +94,8 @@ function describeChunk(assignment: Assignment, setup: ChunkSetup): Chunk {
   const programs = assignment.portions.map(({ program, caseIndexes }) => ({
     id: program.id,
     source: program.source,
+    ...(program.task.mode === "main" ? {} : { mode: program.task.mode }),
+    ...(program.task.checker === null ? {} : { checker: program.task.checker }),
     inputs: caseIndexes.map((caseIndex) => program.task.inputs[caseIndex] ?? ""),
     limits: program.task.limits,
   }));
@@ -143,6 +145,10 @@ function endCase(run: ChunkRun, tracked: Tracked, caseIndex: number, outcome: Ca
   const judgement = judge(tracked.program, caseIndex, outcome);
   if (judgement.kind === "case") {
     board.endCase(tracked.program, caseIndex, judgement.result);
+    return;
+  }
+  if (judgement.fault.code === "invalid_task") {
+    board.fail(tracked.program, judgement.fault);
     return;
   }
   board.giveBack(tracked.program, {

@@ -17,10 +17,21 @@ export interface Limits {
   readonly outputBytes: number;
 }
 
+/**
+ * How a program is run: `main` on its standard input, `call` as a library of which an input says what function to call,
+ * `tests` as a library for the tests that an input holds, which run in a process beside it; `checked` as `main`, with a
+ * checker that judges the output afterwards: an input holds the expected output too.
+ */
+export type RunMode = "main" | "call" | "tests" | "checked";
+
 /** One program and the inputs to run it on. Each input is one case, named by its index. */
 export interface ProgramJob {
   readonly id: string;
   readonly source: string;
+  /** `main` where nothing is said. */
+  readonly mode?: RunMode;
+  /** The checker's source; for `checked` only. */
+  readonly checker?: string;
   readonly inputs: readonly string[];
   readonly limits: Limits;
 }
@@ -34,13 +45,15 @@ export interface Chunk {
   readonly programs: readonly ProgramJob[];
 }
 
-/** How a case that ran came to its end. `starved` and `isolation_failed` say nothing of the program. */
+/** How a case that ran came to its end. `invalid_test`, `starved` and `isolation_failed` say nothing of the program. */
 export type CaseEnd =
   | { readonly kind: "exited"; readonly exitCode: number }
   | { readonly kind: "signaled"; readonly signal: string }
   | { readonly kind: "time_limit" }
   | { readonly kind: "memory_limit" }
   | { readonly kind: "output_limit" }
+  /** No program could pass the test, or every one would. */
+  | { readonly kind: "invalid_test"; readonly detail: string }
   | { readonly kind: "starved"; readonly detail: string }
   | { readonly kind: "isolation_failed"; readonly detail: string };
 
@@ -49,6 +62,8 @@ export interface CaseOutcome {
   readonly end: CaseEnd;
   /** Standard output up to `outputBytes`; null when it is not valid UTF-8. */
   readonly stdout: string | null;
+  /** What the called function returned, or what the tests or the checker said, as far as it was told; missing in `main`. */
+  readonly result?: string;
   /** The last bytes of standard error, undecodable ones escaped. */
   readonly stderrTail: string;
   readonly wallMs: number;

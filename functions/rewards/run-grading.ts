@@ -2,14 +2,14 @@
  * Grading for a run: the run is alive while its batch is graded, and what the batch did is added to its totals before
  * the batch's answer is complete. Workers are leased in the batch's own name.
  */
-
+import { setMaxListeners } from "node:events";
 import type { VerdictKind } from "../grading/verdict.ts";
 import type { BatchClaim, BatchKey } from "../pool/batches/batch-record.ts";
 import { type BatchBeginning, beginBatch } from "../pool/batches/begin-batch.ts";
 import { endBatch } from "../pool/batches/end-batch.ts";
 import type { HeldBatch, HoldBatchContext } from "../pool/batches/held-batch.ts";
 import type { LeaseSource } from "../pool/lease-source.ts";
-import { type Entry, enterRun } from "../pool/runs/enter.ts";
+import type { Entry } from "../pool/runs/enter.ts";
 import { keepRunAlive } from "../pool/runs/keep-alive.ts";
 import {
   type BatchNote,
@@ -18,13 +18,16 @@ import {
   type NoteBatch,
 } from "../pool/runs/note-batch.ts";
 import { getRun, type RunRefusal } from "../pool/runs/read.ts";
-import { defaultRunId, type RunRow, runExpiresAtMs, runLifeMs } from "../pool/runs/run-row.ts";
+import { defaultRunId, type RunRow } from "../pool/runs/run-row.ts";
 import { rememberRuns } from "../pool/runs/target.ts";
 import type { SlotContext } from "../pool/slots/write.ts";
 import type { Batch, BatchAnswer, BatchHooks, GradeBatch, SampleResult } from "./batch.ts";
 import { createBatchGrader } from "./batch-grader.ts";
 import { Fault } from "./faults.ts";
+import { joinSignals } from "./joined-signal.ts";
 import { gradeUnderKey } from "./recorded-grading.ts";
+import { type RunEntries, rememberDefaultRun } from "./run-entries.ts";
+import { insistOnTable } from "./table-patience.ts";
 import { type WatchedWorkers, watchWorkers } from "./watched-workers.ts";
 
 export interface RunGraderDeps {
@@ -43,6 +46,10 @@ export interface BatchOrigin {
   readonly runId: string;
   /** The batch's name and body, if its client gave it a key: then it can be cancelled by others, and sent again. */
   readonly key: BatchKey | null;
+  /** How long the batch may take; what its admission took is not given to its grading again. Default: no waiting. */
+  readonly deadlineMs?: number;
+  /** Aborted when nobody waits for its answer any more. */
+  readonly signal?: AbortSignal;
 }
 
 /** `gradeBatch` is for this batch alone, and must be called. */
@@ -61,40 +68,68 @@ export interface RunGrader {
 /** One per container. The graders throw what `GradeBatch` throws. */
 export function createRunGrader(deps: RunGraderDeps): RunGrader {
   const { pool } = deps;
-  const noteBatch = createBatchNotes(pool);
-  const entries = rememberDefaultRun(pool);
-  const { targetWorkers: readTarget } = rememberRuns(pool, pool.settings.slots);
   const stopping = new AbortController();
+  // Every batch listens to it, and there may be more than Node's default takes for a leak.
+  setMaxListeners(0, stopping.signal);
   const underWay = new Set<Promise<unknown>>();
+  const shared: Shared = {
+    deps,
+    entries: rememberDefaultRun(pool),
+    readTarget: rememberRuns(pool, pool.settings.slots).targetWorkers,
+    noteBatch: createBatchNotes(pool),
+    async gradeUntilStopped(grade, hooks) {
+      const { signal, leave } = joinSignals(hooks.signal, stopping.signal);
+      const grading = grade({ ...hooks, signal });
+      const settled = grading.catch(() => {}).finally(() => underWay.delete(settled));
+      underWay.add(settled);
+      return grading.finally(leave);
+    },
+  };
   return {
-    async admitBatch({ runId, key }) {
-      const beginning = key === null ? null : await beginBatch(pool, key);
-      if (beginning !== null && beginning.kind !== "begun") return beginning;
-      const claim = beginning?.claim ?? null;
-      const entry = await enterClaimed(deps, entries, runId, claim);
-      if (entry.kind !== "entered") return entry;
-      const gradeBatch: GradeBatch = (batch, hooks) => {
-        const signal = AbortSignal.any([hooks.signal, stopping.signal]);
-        const job = {
-          run: entry.run,
-          beganAtMs: pool.clock.nowMs(),
-          batchId: claim?.batchId ?? deps.newId(),
-          entries,
-          readTarget,
-          noteBatch,
-        };
-        const grading = gradeAdmitted(deps, job, claim, batch, { ...hooks, signal });
-        const settled = grading.catch(() => {}).finally(() => underWay.delete(settled));
-        underWay.add(settled);
-        return grading;
-      };
-      return { kind: "admitted", gradeBatch };
+    async admitBatch(origin) {
+      const { signal, leave } = joinSignals(origin.signal, stopping.signal);
+      return admit(shared, origin, signal).finally(leave);
     },
     async stop() {
       stopping.abort();
       while (underWay.size > 0) await Promise.all(underWay);
     },
   };
+}
+
+interface Shared {
+  readonly deps: RunGraderDeps;
+  readonly entries: RunEntries;
+  readonly readTarget: () => Promise<number>;
+  readonly noteBatch: NoteBatch;
+  /** Grades until nobody waits any more, or everything stops. */
+  gradeUntilStopped(
+    grade: (hooks: BatchHooks) => Promise<BatchAnswer>,
+    hooks: BatchHooks,
+  ): Promise<BatchAnswer>;
+}
+
+async function admit(shared: Shared, origin: BatchOrigin, signal: AbortSignal): Promise<Admission> {
+  const { deps, entries, readTarget, noteBatch } = shared;
+  const { pool } = deps;
+  const { runId, key, deadlineMs = 0 } = origin;
+  const askedAtMs = pool.clock.nowMs();
+  const waiting = { deadlineAtMs: askedAtMs + deadlineMs, signal };
+  const insist = <Value>(work: () => Promise<Value>) =>
+    insistOnTable({ ...pool, report: deps.report }, waiting, work);
+  const beginning = key === null ? null : await beginInsisting(pool, key, insist);
+  if (beginning !== null && beginning.kind !== "begun") return beginning;
+  const claim = beginning?.claim ?? null;
+  const entry = await enterClaimed(deps, () => insist(() => entries.enter(runId)), claim);
+  if (entry.kind !== "entered") return entry;
+  const gradeBatch: GradeBatch = (wanted, hooks) => {
+    const beganAtMs = pool.clock.nowMs();
+    const batch = shortenBy(wanted, beganAtMs - askedAtMs);
+    const batchId = claim?.batchId ?? deps.newId();
+    const job = { run: entry.run, beganAtMs, batchId, entries, readTarget, noteBatch };
+    return shared.gradeUntilStopped((joined) => gradeAdmitted(deps, job, claim, batch, joined), hooks);
+  };
+  return { kind: "admitted", gradeBatch };
 }
 
 interface BatchJob {
@@ -109,40 +144,28 @@ interface BatchJob {
   readonly noteBatch: NoteBatch;
 }
 
-interface RunEntries {
-  enter(runId: string): Promise<Entry>;
-  /** The run's row isn't what it was any more. */
-  forget(): void;
+function beginInsisting(
+  pool: HoldBatchContext,
+  key: BatchKey,
+  insist: (begin: () => Promise<BatchBeginning>) => Promise<BatchBeginning>,
+): Promise<BatchBeginning> {
+  const attempt = pool.newId();
+  return insist(() => beginBatch(pool, key, attempt));
 }
 
-/** Enters runs; asks the table for the default one, of which most batches may be, only when half of its life is over. */
-function rememberDefaultRun(pool: SlotContext): RunEntries {
-  let known: RunRow | null = null;
-  return {
-    async enter(runId) {
-      if (runId !== defaultRunId) return enterRun(pool, runId);
-      const isFresh = known !== null && runExpiresAtMs(known) > pool.clock.nowMs() + runLifeMs / 2;
-      if (isFresh && known !== null) return { kind: "entered", run: known };
-      const entry = await enterRun(pool, runId);
-      if (entry.kind === "entered") known = entry.run;
-      return entry;
-    },
-    forget() {
-      known = null;
-    },
-  };
+function shortenBy(batch: Batch, tookMs: number): Batch {
+  return tookMs > 0 ? { ...batch, deadlineMs: Math.max(1, batch.deadlineMs - tookMs) } : batch;
 }
 
 /** Enters the run. A batch that has claimed its record and can't be graded is over. */
 async function enterClaimed(
   { pool, report }: RunGraderDeps,
-  entries: RunEntries,
-  runId: string,
+  enter: () => Promise<Entry>,
   claim: BatchClaim | null,
 ): Promise<Entry> {
   let isEntered = false;
   try {
-    const entry = await entries.enter(runId);
+    const entry = await enter();
     isEntered = entry.kind === "entered";
     return entry;
   } finally {
@@ -193,13 +216,20 @@ async function gradeForRun(
     const costUsd = deps.costUsd(workerSeconds);
     return { ...answer, usage: { ...answer.usage, costUsd, workerSecondsSincePreviousBatch } };
   } catch (error) {
-    // What it cost was spent, with or without an answer.
+    // What it cost was spent; what it found was told to nobody, and whoever sends it again has it counted then.
     const isSpent = workers.heldMs() > 0 && !isOfFinishedRun(error);
-    if (isSpent) await note(deps, job, workers, { ...counts.read(), retries: 0 }).catch(deps.report);
+    const reason = job.held?.lost.aborted ? job.held.lost.reason : error;
+    if (isSpent) await note(deps, job, workers, withoutAnswer(reason)).catch(deps.report);
     throw error;
   } finally {
     over.abort();
   }
+}
+
+/** A batch that another attempt has is counted once, by that one. */
+function withoutAnswer(reason: unknown): Counts {
+  const isAnothers = reason instanceof Fault && reason.code === "in_progress";
+  return { batches: isAnothers ? 0 : 1, samples: 0, verdicts: {}, faults: 0, retries: 0 };
 }
 
 function isOfFinishedRun(error: unknown): boolean {
@@ -242,11 +272,12 @@ function runFinished({ run }: BatchJob): Fault {
   return new Fault("run_finished", detail, { retryable: false });
 }
 
-type Counts = ReturnType<ReturnType<typeof countResults>["read"]> & { readonly retries: number };
+type Counts = Omit<BatchNote, "workersCreated" | "busyMs">;
 
 /**
- * Adds the batch to its run; worker time since the run's batch before, or null when the table did not take it. A
- * graded batch is graded: that its run's totals lack it is the smaller harm. Throws when the run was finished.
+ * Adds the batch to its run; worker time since the run's batch before, or null when the table did not take it, for
+ * whatever reason. A graded batch is graded: that its run's totals lack it is the smaller harm. Throws when the run was
+ * finished.
  */
 async function note(
   deps: RunGraderDeps,
@@ -260,7 +291,6 @@ async function note(
     if (noted.kind === "noted") return noted.sincePreviousMs;
     if (noted.kind === "run_not_found") return null; // its record's time was over in the middle of the batch
   } catch (fault) {
-    if (!(fault instanceof Fault)) throw fault;
     deps.report(fault);
     return null;
   }

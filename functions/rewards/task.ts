@@ -2,13 +2,13 @@
  * A task made ready for grading: every expected output is read once, before any worker is asked for.
  */
 import { createHash } from "node:crypto";
-import { type Comparison, prepareExpected } from "../grading/comparison.ts";
+import type { Comparison } from "../grading/comparison.ts";
 import type { OutputMatcher } from "../grading/expectation.ts";
 import type { Scoring } from "../grading/reward.ts";
 import type { StdinCase, TaskTests } from "../tasks/normal-form.ts";
-import { describeUnsupported, isRunnable } from "../tasks/supported-kinds.ts";
 import { chooseTests } from "../tasks/test-choice.ts";
-import type { Limits } from "./ports.ts";
+import type { Limits, RunMode } from "./ports.ts";
+import { prepareCases } from "./task-cases.ts";
 
 export interface TaskDefinition {
   readonly tests: TaskTests;
@@ -24,8 +24,11 @@ export interface TaskDefinition {
 export interface PreparedTask {
   /** Equal for tasks of equal content, whatever they are called. */
   readonly contentKey: string;
+  readonly mode: RunMode;
+  /** Null where there is none. */
+  readonly checker: string | null;
   readonly inputs: readonly string[];
-  /** One per input: does this standard output match what is expected? */
+  /** One per input: is this standard output, or this answer to a call, what is expected? */
   readonly matchers: readonly OutputMatcher[];
   readonly limits: Limits;
   /** Its weights are those of the cases that are run. */
@@ -37,6 +40,7 @@ export interface PreparedTask {
 
 export type TaskPreparation =
   | { readonly kind: "ready"; readonly task: PreparedTask }
+  /** The task as a whole can't be judged. */
   | { readonly kind: "unsupported"; readonly detail: string }
   | {
       readonly kind: "unreadable";
@@ -66,26 +70,17 @@ export function createTaskPreparer(): PrepareTask {
 
 function prepareTask(definition: TaskDefinition, testsHash: string, contentKey: string): TaskPreparation {
   const { tests, comparison, limits, maxTests, failFast } = definition;
-  if (!isRunnable(tests)) return { kind: "unsupported", detail: describeUnsupported(tests) };
-  const matchers: OutputMatcher[] = [];
-  const problems: { caseIndex: number; detail: string }[] = [];
-  for (const [caseIndex, testCase] of tests.cases.entries()) {
-    const expected = prepareExpected(comparison, testCase.output);
-    if (expected.kind === "ok") matchers.push(expected.matches);
-    else problems.push({ caseIndex, detail: expected.detail });
-  }
-  if (problems.length > 0) return { kind: "unreadable", problems };
-  if (matchers.every((matches) => matches(""))) {
-    const detail =
-      "no test case of this task expects any output, so that a program that does nothing would be right";
-    return { kind: "unreadable", problems: [{ caseIndex: 0, detail }] };
-  }
+  const prepared = prepareCases(tests, comparison, limits);
+  if (prepared.kind !== "ok") return prepared;
+  const { mode, inputs, matchers } = prepared;
   const { rule, weights } = definition.scoring;
   const chosen = chooseTests(testsHash, matchers.length, maxTests ?? matchers.length, weights);
   const pick = <T>(items: readonly T[]): T[] => chosen.map((index) => items[index] as T);
   const task: PreparedTask = {
     contentKey,
-    inputs: pick(tests.cases.map((testCase) => testCase.input)),
+    mode,
+    checker: prepared.checker ?? null,
+    inputs: pick(inputs),
     matchers: pick(matchers),
     limits,
     scoring: { rule, weights: weights === null ? null : pick(weights) },

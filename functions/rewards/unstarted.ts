@@ -2,7 +2,7 @@
 import { Fault } from "./faults.ts";
 
 /** A worker that was had for longer than this should have started something. */
-const startsWithinMs = 5_000;
+const startsWithinMs = 1_000;
 
 export function noCapacity(): Fault {
   const detail = "No worker became free before the batch's deadline. Send it again later.";

@@ -1,13 +1,14 @@
 """What the raw facts of an ended case mean. Pure: no system calls here.
 
 The statuses: `exited`, `signaled`, `time_limit`, `memory_limit`, `output_limit` say what the program did;
-`syntax_error` that it is none; `starved` and `isolation_failed` that nothing is known of it; `stopped` that nobody
-wants to know.
+`syntax_error` that it is none; `invalid_test` that no program could pass its tests, or every one would; `starved` and
+`isolation_failed` that nothing is known of it; `stopped` that nobody wants to know.
 """
 
 from __future__ import annotations
 
 import base64
+import json
 import os
 import signal
 
@@ -24,6 +25,10 @@ class Facts:
         self.syntax_error = None
         self.started_at_s = None
         self.stdout = bytearray()
+        self.result = None  # what its function returned, in a case that calls one
+        self.report = None  # what its tests said, in a case with a judge
+        self.was_dismissed = False  # it went on after its tests had ended, and was killed for it
+        self.judge_wait_status = 0
         self.stderr_tail = bytearray()
         self.has_ended = False
         self.was_out_of_memory = False
@@ -54,6 +59,10 @@ def classify(facts: Facts, memory_bytes: int) -> dict:
         return {"status": "syntax_error", "detail": facts.syntax_error}
     if facts.was_out_of_memory or _ended_by_memory_error(facts) or _peaked_over(facts, memory_bytes):
         facts.status = "memory_limit"
+    if facts.report is not None and facts.status is None:
+        judged = _classify_report(facts)
+        if judged is not None:
+            return judged
     if facts.started_at_s is None:
         return _classify_unready(facts, memory_bytes)
     if facts.status == "starved":
@@ -63,6 +72,23 @@ def classify(facts: Facts, memory_bytes: int) -> dict:
     if os.WIFEXITED(facts.wait_status):
         return {"status": "exited", "exit_code": os.WEXITSTATUS(facts.wait_status)}
     return _classify_signal(facts, memory_bytes)
+
+
+def _classify_report(facts: Facts):
+    """None when the program ended before its tests did: how it ended is what happened."""
+    try:
+        report = json.loads(bytes(facts.report))
+    except ValueError:
+        if os.WIFSIGNALED(facts.judge_wait_status) and os.WTERMSIG(facts.judge_wait_status) == signal.SIGKILL:
+            return {"status": "isolation_failed", "detail": "the tests were killed from outside their sandbox"}
+        return {"status": "invalid_test", "detail": "the tests ended without a verdict"}
+    outcome = report["outcome"]
+    if outcome == "invalid":
+        return {"status": "invalid_test", "detail": report["detail"]}
+    facts.result = bytearray(outcome.encode("ascii"))
+    if outcome == "gone" and not facts.was_dismissed:
+        return None
+    return {"status": "exited", "exit_code": 1 if outcome == "raised" else 0}
 
 
 def _classify_unready(facts: Facts, memory_bytes: int) -> dict:
@@ -121,6 +147,8 @@ def describe(facts: Facts, ending: dict) -> dict:
         line["stdout"] = facts.stdout.decode("utf-8")
     except UnicodeDecodeError:
         line["stdout_base64"] = base64.b64encode(facts.stdout).decode("ascii")
+    if facts.result is not None:
+        line["result"] = facts.result.decode("utf-8", "replace")
     line["stderr_tail"] = facts.stderr_tail.decode("utf-8", "backslashreplace")
     ran_s = facts.ended_at_s - facts.started_at_s if facts.started_at_s is not None else 0.0
     line["wall_ms"] = round(max(ran_s, 0.0) * 1e3, 3)

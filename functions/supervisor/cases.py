@@ -1,8 +1,11 @@
 """One case: a program on one input, in one isolated child, from its job to its outcome.
 
-Theory of operation. Everything is an event of one loop: the child's messages, its two output pipes, its end, and a
+Where tests judge the program, they run in a second child of the slot, beside it, and the two share nothing but two
+pipes: what can be done to the program's process can't be done to its judge.
+
+Theory of operation. Everything is an event of one loop: the child's messages, its output pipes, its end, and a
 watch that looks at it every WATCH_INTERVAL_S (most cases end before it looks once). The case is over when its main
-process was reaped and both pipes are at their end, which they must be then: its whole pid namespace is dead.
+process was reaped and all pipes are at their end, which they must be then: its whole pid namespace is dead.
 
 The first thing that ends a case gives its status; what happens afterwards (a killed program's signal, say) is only
 its consequence. Which status the raw facts mean is decided in `case_outcome.py`.
@@ -21,7 +24,7 @@ import case_outcome
 import memory
 import processes
 from program_clock import ProgramClock
-from sandbox import READY_FORMAT
+from sandbox import CALLS_JOB, CHECK_JOB, MAIN_JOB, READY_FORMAT, TEST_JOB
 from submission import sealed_file
 
 WATCH_INTERVAL_S = 0.025
@@ -29,6 +32,8 @@ _WATCH_MAX_CPU_SHARE = 0.05
 _SECOND_LOOK_S = 0.005  # longer than a scheduler tick, after which a running thread's CPU time is up to date
 COMPILE_LIMIT_S = 5.0
 STDERR_TAIL_BYTES = 4096
+_REPORT_BYTES = 65536
+_DISMISSAL_S = 1.0  # for a program to see that its tests are over
 _READ_BYTES = 65536
 
 
@@ -42,6 +47,8 @@ class Case:
         self._loop = loop
         self._on_end = on_end
         self._child = slot.take_child()
+        self._judge = None  # the child that runs the tests, where there are some
+        self._has_judge_ended = False
         self.facts = case_outcome.Facts()
         self._clock = None
         self._pipes = set()
@@ -49,15 +56,28 @@ class Case:
         self._is_time_doubtful = False
         self._seen_ended_at_s = math.inf
         self._is_over = False
+        self._watch_timer = None
+        self._leave_timer = None
         self._child.on_message = self._on_message
         self._child.on_exit = self._on_exit
-        self._start()
+        if program.mode == "tests":
+            slot.take_second_child(self._start_with_judge)
+        else:
+            self._start()
 
     def stop(self) -> None:
         """Ends the case without an outcome: nobody wants it any more."""
         self._end_early("stopped")
 
     # -- start
+
+    def _start_with_judge(self, judge) -> None:
+        if judge is None:
+            self._end_early("sandbox_lost")
+            return
+        self._judge = judge
+        judge.on_exit = self._on_judge_exit
+        self._start()
 
     def _start(self) -> None:
         group = self._slot.memory_group
@@ -76,14 +96,51 @@ class Case:
     def _give_job(self) -> None:
         given = []
         try:
+            if self._judge:
+                self._give_jobs_of_pair(given)
+                return
+            if self._program.mode == "check":
+                self._give_check(given)
+                return
             given.append(sealed_file(self._program.stdin(self._case_index)))
             given.append(self._open_output(self._on_stdout))
             given.append(self._open_output(self._on_stderr))
-            fds = array.array("i", [*given, self._program.source_fd()])
-            self._child.channel.sendmsg([b"J"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, fds)])
+            if self._program.mode in ("main", "checked"):
+                send_job(self._child, MAIN_JOB, [*given, self._program.source_fd()])
+                return
+            self.facts.result = bytearray()
+            given.append(sealed_file(self._program.requests(self._case_index)))
+            given.append(self._open_output(self._on_result))
+            send_job(self._child, CALLS_JOB, [*given[:3], self._program.source_fd(), *given[3:]])
         finally:
             for fd in given:
                 os.close(fd)
+
+    def _give_check(self, given: list) -> None:
+        given.append(sealed_file(b""))
+        given.append(self._open_output(self._on_stdout))
+        given.append(self._open_output(self._on_stderr))
+        given.append(sealed_file(self._program.source))
+        for content in self._program.files():
+            given.append(sealed_file(content))
+        send_job(self._child, CHECK_JOB, given)
+
+    def _give_jobs_of_pair(self, given: list) -> None:
+        """To the program and to its judge, who have nothing in common but two pipes."""
+
+        def give(*fds):
+            given.extend(fds)
+            return fds
+
+        self.facts.report = bytearray()
+        requests_out, requests_in = give(*os.pipe())
+        answers_out, answers_in = give(*os.pipe())
+        stdin, test = give(sealed_file(b""), sealed_file(self._program.test(self._case_index)))
+        stdout, stderr = give(self._open_output(self._on_stdout), self._open_output(self._on_stderr))
+        noise, report = give(self._open_output(self._on_stderr), self._open_output(self._on_report))
+        source = self._program.source_fd()
+        send_job(self._child, CALLS_JOB, [stdin, stdout, stderr, source, requests_out, answers_in])
+        send_job(self._judge, TEST_JOB, [stdin, noise, noise, test, requests_in, answers_out, report])
 
     def _open_output(self, callback) -> int:
         """The writing end of a pipe whose reading end is watched."""
@@ -109,12 +166,19 @@ class Case:
         self._rearm(time.monotonic())
 
     def _on_stdout(self, fd: int) -> None:
-        data = self._read(fd)
-        room = self._program.output_bytes - len(self.facts.stdout)
-        if len(data) <= room:
-            self.facts.stdout += data
-        else:
-            self.facts.stdout += data[: max(room, 0)]
+        self._keep(self.facts.stdout, self._read(fd))
+
+    def _on_result(self, fd: int) -> None:
+        self._keep(self.facts.result, self._read(fd))
+
+    def _on_report(self, fd: int) -> None:
+        self.facts.report += self._read(fd)
+        del self.facts.report[_REPORT_BYTES:]
+
+    def _keep(self, kept: bytearray, data: bytes) -> None:
+        room = self._program.output_bytes - len(kept)
+        kept += data[: max(room, 0)]
+        if len(data) > room:
             self._end_early("output_limit")
 
     def _on_stderr(self, fd: int) -> None:
@@ -142,7 +206,9 @@ class Case:
         """Looks at memory and time; the next look comes sooner when the limit is near."""
         looked_at_s = time.monotonic()
         pids = processes.process_tree(self._child.pid)
-        self._clock.sample(pids, looked_at_s)
+        beside = processes.process_tree(self._judge.pid) if self._judge else []
+        self._clock.sample(pids, looked_at_s, beside)
+        pids += beside
         if self._clock.has_ended():
             self._seen_ended_at_s = min(self._seen_ended_at_s, looked_at_s)
         elif self._is_over_time(looked_at_s):
@@ -180,12 +246,19 @@ class Case:
         if self.facts.status is None:
             self.facts.status = status
         self._child.kill()
+        if self._judge:
+            self._judge.kill()
 
     # -- the end
 
     def _on_exit(self, report) -> None:
         seen_at_s = min(time.monotonic(), self._seen_ended_at_s)
-        self._watch_timer.cancel()
+        if self._watch_timer:
+            self._watch_timer.cancel()
+        if self._judge and not self._has_judge_ended:  # it will notice, or is told
+            self._leave_timer = self._loop.call_later(
+                max(self._program.time_limit_s, _DISMISSAL_S), self._end_early, "time_limit"
+            )
         if report is None:
             self.facts.status = self.facts.status or "sandbox_lost"
             self.facts.has_ended = True
@@ -194,9 +267,28 @@ class Case:
         else:
             self.facts.take_exit(report, seen_at_s)
             group = self._slot.memory_group
-            self.facts.was_out_of_memory = bool(group) and group.ran_out_since(self._pressure_before)
+            if group and self._pressure_before:  # else it was stopped before it was given anything to do
+                self.facts.was_out_of_memory = group.ran_out_since(self._pressure_before)
             self._judge_lateness()
         self._end_if_over()
+
+    def _on_judge_exit(self, report) -> None:
+        """The program sees the end of its requests, and ends too; one that doesn't is made to."""
+        self._has_judge_ended = True
+        if self._leave_timer:
+            self._leave_timer.cancel()
+        if report is None:
+            self.facts.status = self.facts.status or "sandbox_lost"
+        else:
+            self.facts.judge_wait_status = report["status"]
+            if not self.facts.has_ended:
+                self._leave_timer = self._loop.call_later(_DISMISSAL_S, self._dismiss)
+        self._end_if_over()
+
+    def _dismiss(self) -> None:
+        if not self.facts.has_ended and self.facts.status is None:
+            self.facts.was_dismissed = True
+            self._child.kill()
 
     def _judge_lateness(self) -> None:
         """A program that ended by itself between the two looks at its limit. It has the benefit of the doubt where the
@@ -213,6 +305,14 @@ class Case:
     def _end_if_over(self) -> None:
         if self._pipes or self._is_over or not self.facts.has_ended:
             return
+        if self._judge and not self._has_judge_ended:
+            return
         self._is_over = True
+        if self._leave_timer:
+            self._leave_timer.cancel()
         self._slot.give_back(self.facts.was_out_of_memory or self.facts.status == "memory_limit")
         self._on_end(self)
+
+
+def send_job(child, kind: bytes, fds) -> None:
+    child.channel.sendmsg([kind], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))])

@@ -10,15 +10,17 @@ from __future__ import annotations
 import collections
 
 import case_outcome
+from checks import Check
 from submission import Program
 
 _BEAT_INTERVAL_S = 5.0
+_MOST_UNCHECKED_BYTES = 8 << 20
 
 
 class Unit:
     """One case that waits or runs."""
 
-    __slots__ = ("chunk", "program", "case_index", "was_told", "was_lost", "case")
+    __slots__ = ("chunk", "program", "case_index", "was_told", "was_lost", "case", "check")
 
     def __init__(self, chunk, program: Program, case_index: int):
         self.chunk = chunk
@@ -27,6 +29,11 @@ class Unit:
         self.was_told = False  # its start was; a second try of it is our own affair
         self.was_lost = False
         self.case = None
+        self.check = None  # once the program's output waits for a checker
+
+    def job(self):
+        """What runs: the program, or the checker."""
+        return self.check or self.program
 
 
 class Chunk:
@@ -36,6 +43,7 @@ class Chunk:
         self.id = chunk_id
         self.fencing_token = fencing_token
         self.waiting = collections.deque()
+        self.waiting_checks = collections.deque()
         self.running = set()
         self.reason = None
         self.over = loop.create_future()
@@ -55,13 +63,17 @@ class Chunk:
     # -- the scheduler's side
 
     def next_unit(self):
-        """The first waiting unit, or None; it stays waiting until it is started. A rejected program's units vanish."""
+        """The first waiting unit, or None; it stays waiting until it is started. A rejected program's units vanish.
+        Checkers wait until all programs have run, or until what they wait with takes too much memory."""
         while self.waiting and self.waiting[0].program.is_rejected:
             self.waiting.popleft()
+        unchecked_bytes = sum(len(unit.check.facts.stdout) for unit in self.waiting_checks)
+        if self.waiting_checks and (not self.waiting or unchecked_bytes > _MOST_UNCHECKED_BYTES):
+            return self.waiting_checks[0]
         return self.waiting[0] if self.waiting else None
 
     def start(self, unit: Unit) -> None:
-        self.waiting.popleft()
+        self._queue_of(unit).popleft()
         self.running.add(unit)
         unit.program.begin_case()
         self._tell_start(unit)
@@ -74,7 +86,12 @@ class Chunk:
             ending = case_outcome.classify(facts, unit.program.memory_bytes)
             if facts.status == "sandbox_lost" and not unit.was_lost:
                 unit.was_lost = True
-                self.waiting.appendleft(unit)
+                self._queue_of(unit).appendleft(unit)
+            elif unit.check:
+                self._take_check(unit, facts, ending)
+            elif unit.program.mode == "checked" and ending == {"status": "exited", "exit_code": 0}:
+                unit.check = Check(unit.program, unit.case_index, facts, ending)
+                self.waiting_checks.append(unit)
             elif ending["status"] == "syntax_error":
                 self._reject(unit.program, ending["detail"])
             else:
@@ -83,7 +100,7 @@ class Chunk:
 
     def fail(self, unit: Unit, detail: str) -> None:
         """No sandbox can be had for a waiting unit."""
-        self.waiting.remove(unit)
+        self._queue_of(unit).remove(unit)
         self._tell_start(unit)
         ending = {"status": "isolation_failed", "detail": detail}
         self._write_end(unit, case_outcome.describe(case_outcome.Facts(), ending))
@@ -92,6 +109,16 @@ class Chunk:
         return self._sink.is_congested()
 
     # -- its own
+
+    def _queue_of(self, unit: Unit):
+        return self.waiting_checks if unit.check else self.waiting
+
+    def _take_check(self, unit: Unit, facts: case_outcome.Facts, ending: dict) -> None:
+        concluded = unit.check.take(facts, ending)
+        if concluded is None:
+            self.waiting_checks.append(unit)
+        else:
+            self._write_end(unit, case_outcome.describe(unit.check.facts, concluded))
 
     def _reject(self, program: Program, detail: str) -> None:
         program.is_rejected = True
@@ -119,6 +146,7 @@ class Chunk:
         if self.reason is None:
             self.reason = reason
             self.waiting.clear()
+            self.waiting_checks.clear()
             for unit in self.running:
                 unit.case.stop()
         self.finish_if_over()

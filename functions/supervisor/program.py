@@ -67,30 +67,38 @@ def _execute(code, namespace: dict) -> int:
         exec(code, namespace)
         return 0
     except SystemExit as error:
-        return _exit_code(error.code)
+        return exit_code_of(error.code)
     except BaseException as error:
         try:
             sys.stdout.flush()
         except BaseException:
             pass
-        _print_traceback(error)
+        print_traceback(error)
         return 1
 
 
-def _exit_code(code) -> int:
+def exit_code_of(code) -> int:
+    """What `sys.exit(code)` makes of its argument."""
     if code is None:
         return 0
     if isinstance(code, int):
         return code if -(1 << 63) <= code < 1 << 63 else _EXIT_CODE_OVERFLOW
-    try:
-        print(code, file=sys.stderr)
-    except BaseException:
-        pass
+    complain(code)
     return 1
 
 
-def _print_traceback(error: BaseException) -> None:
-    program_frames = error.__traceback__.tb_next if error.__traceback__ else None
+def complain(what) -> None:
+    try:
+        print(what, file=sys.stderr)
+    except BaseException:
+        pass
+
+
+def print_traceback(error: BaseException, frames_above: int = 1) -> None:
+    """To standard error, without the frames of this program's own above the submitted one's."""
+    program_frames = error.__traceback__
+    for _ in range(frames_above):
+        program_frames = program_frames.tb_next if program_frames else None
     try:
         sys.excepthook(type(error), error.with_traceback(program_frames), program_frames)
     except BaseException:
@@ -105,13 +113,13 @@ def _finish_like_the_interpreter(exit_code: int) -> int:
             step()
         except BaseException:
             pass
-    is_flushed = _flush_standard_streams()
+    is_flushed = flush_standard_streams()
     _tear_down_main()
-    is_flushed = _flush_standard_streams() and is_flushed
+    is_flushed = flush_standard_streams() and is_flushed
     return exit_code if is_flushed else exit_code or _STDOUT_FLUSH_FAILED
 
 
-def _flush_standard_streams() -> bool:
+def flush_standard_streams() -> bool:
     """Whether standard output, if the program left one open, took everything."""
     try:
         if sys.stdout is not None and not getattr(sys.stdout, "closed", False):

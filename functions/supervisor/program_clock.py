@@ -43,12 +43,13 @@ class ProgramClock:
         self.is_waiting = False
         self.had_helpers = False
 
-    def sample(self, pids, now_s: float) -> None:
-        """Looks at the case's threads, and adds what they waited and what they got since the last look."""
-        before, now = self._threads, processes.read_threads(pids)
+    def sample(self, pids, now_s: float, beside=()) -> None:
+        """Looks at the case's threads, and adds what they waited and what they got since the last look. `beside` are
+        the processes of a judge, which take turns with the program's: what both waited is added up."""
+        before, now, other = self._threads, processes.read_threads(pids), processes.read_threads(beside)
+        self._waited_s += _longest_wait_s(before, now) + _longest_wait_s(before, other)
+        now.update(other)
         known = [(before[name], thread) for name, thread in now.items() if name in before]
-        unknown = [thread.delay_ns for name, thread in now.items() if name not in before]
-        self._waited_s += max([new.delay_ns - old.delay_ns for old, new in known] + unknown, default=0) / 1e9
         self._fed_s += _cpu_share(known, now) * max(now_s - self._sampled_at_s, 0.0)
         self.is_waiting = any(new.is_runnable and new.on_cpu_ns == old.on_cpu_ns for old, new in known)
         self.had_helpers = self.had_helpers or len(now) > 1
@@ -93,6 +94,11 @@ class ProgramClock:
         within_limit = self.program_s(now_s) < self._limit_s
         had_s = max(cpu_s - self._cpu_before_s, self._fed_s)
         return within_limit and had_s / max(self.wall_s(now_s), 1e-9) < _STARVED_BELOW_CPU_SHARE
+
+
+def _longest_wait_s(before: dict, now: dict) -> float:
+    waits = [thread.delay_ns - (before[name].delay_ns if name in before else 0) for name, thread in now.items()]
+    return max(waits, default=0) / 1e9
 
 
 def _cpu_share(known, now: dict) -> float:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 
+import checks
 from http_server import HttpError
+from submission import MODES
 
 _MAX_TOKEN = 1 << 62
 _LIMIT_RANGES = {"time_ms": (1, 600_000), "memory_mib": (16, 1 << 20), "output_bytes": (0, 64 << 20)}
@@ -45,16 +47,32 @@ def _check_program(program) -> None:
         raise _invalid("a program is not an object with limits")
     _string(program, "id")
     _string(program, "source")
+    if program.get("mode", "main") not in MODES:
+        raise _invalid("mode is none of " + ", ".join(MODES))
     inputs = program.get("inputs")
     if not isinstance(inputs, list) or not all(isinstance(text, str) for text in inputs):
         raise _invalid("inputs is not a list of strings")
+    if program.get("mode") == "checked":
+        _string(program, "checker")
+        if not all(_is_checked_case(text) for text in inputs):
+            raise _invalid("an input of a checked program is not JSON with an input and an expected output")
     for name, (low, high) in _LIMIT_RANGES.items():
         _integer(program["limits"], name, low, high)
+
+
+def _is_checked_case(text: str) -> bool:
+    try:
+        checks.read_case(text)
+        return True
+    except (ValueError, RecursionError):
+        return False
 
 
 def _find_problem(program, memory_mib: int):
     if program["limits"]["memory_mib"] > memory_mib:
         return "memory_mib is over the %d MiB that this worker has for programs" % memory_mib
+    if not _is_encodable(program.get("checker", "")):
+        return "checker holds a lone surrogate, which is not text"
     if not _is_encodable(program["source"]):
         return "source holds a lone surrogate, which is not text"
     if not all(_is_encodable(text) for text in program["inputs"]):

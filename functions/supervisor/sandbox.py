@@ -5,7 +5,7 @@ so. It speaks over one sequenced-packet channel, in this order:
 
     I            isolated and proved; waiting for a job
     E <json>     isolation failed at this stage with this errno; the process ends (a fault, never a verdict)
-      job        four descriptors come in: stdin, stdout, stderr, source
+      job        how to run, and descriptors: stdin, stdout, stderr, source; in some ways two more
     R <numbers>  compiled and ready; the case's clock starts here
     S <text>     the source is not Python; the process ends
 
@@ -19,6 +19,7 @@ no-new-privileges and the filter; each step can only tighten what came before.
 from __future__ import annotations
 
 import array
+import fcntl
 import json
 import os
 import resource
@@ -28,13 +29,22 @@ import struct
 import sys
 import time
 
+import calls
+import checks
+import judge
 import kernel
 import program
 
 CHANNEL_FD = 3
 NOBODY_ID = 65534
 READY_FORMAT = "<dqq"  # monotonic seconds, run delay ns, CPU ns: all at the moment the program is ready
-_FD_COUNT = 4
+MAIN_JOB = b"M"  # as a program of its own
+CALLS_JOB = b"C"  # as a library; with descriptors of requests and answers
+TEST_JOB = b"T"  # tests of a library in another case: descriptors of requests, answers and the report
+CHECK_JOB = b"K"  # a checker: descriptors of its files
+_STANDARD_FD_COUNT = 4
+_MAX_FD_COUNT = 7
+_OTHER_FDS_FROM = 200  # out of the way, and below the limit of open files
 _FIXED_LIMITS = (
     (resource.RLIMIT_CORE, 0),
     (resource.RLIMIT_NOFILE, 256),
@@ -44,16 +54,16 @@ _FIXED_LIMITS = (
     (resource.RLIMIT_STACK, 64 << 20),
 )
 _NO_CAPABILITIES = "0" * 16
-_ZYGOTE_PROCESSES = 3  # the zygote, its parent, and the next child
+_ZYGOTE_PROCESSES = 4  # the zygote, its parent, the next child, and one that judges
 
 
 class Sandbox:
     """What a zygote prepares once for all of its children."""
 
-    def __init__(self, settings: dict, rootless: bool, filter_header: bytes, last_capability: int):
+    def __init__(self, settings: dict, rootless: bool, filter_headers, last_capability: int):
         self.settings = settings
         self.rootless = rootless
-        self.filter_header = filter_header
+        self.filter_header, self.socketless_filter_header = filter_headers
         self.last_capability = last_capability
         self.stage = "start"
 
@@ -65,9 +75,15 @@ class Sandbox:
             self._report_failure(channel_fd, error)
             os._exit(70)
         channel = socket.socket(fileno=CHANNEL_FD)
-        source = self._wait_for_job(channel)
-        if source is None:
+        job = self._wait_for_job(channel)
+        if job is None:
             os._exit(0)
+        kind, source, other_fds = job
+        if kind == TEST_JOB:
+            kernel.install_seccomp(self.socketless_filter_header)
+            _forget_supervisor_modules()
+            channel.close()
+            judge.judge(source, *other_fds)
         try:
             code = program.compile_source(source)
         except program.RejectedSource as error:
@@ -77,9 +93,13 @@ class Sandbox:
             file.write(source)
         del source
         _forget_supervisor_modules()
+        if kind == CHECK_JOB:
+            _lay_out_files(other_fds)
         delay_ns, cpu_ns = _own_schedstat()
         channel.send(b"R" + struct.pack(READY_FORMAT, time.monotonic(), delay_ns, cpu_ns))
         channel.close()
+        if kind == CALLS_JOB:
+            calls.answer_calls(code, *other_fds)
         program.run_as_main(code)
 
     def _isolate(self, channel_fd: int, sequence: int) -> None:
@@ -171,24 +191,34 @@ class Sandbox:
                 continue
 
     def _wait_for_job(self, channel: socket.socket):
-        """The job's source, with descriptors 0-2 in place; None when the supervisor closed the channel."""
+        """(kind, source, descriptors besides 0-2, which are in place); None when the supervisor closed the channel."""
         try:
             channel.send(b"I")
-            message, ancillary, _, _ = channel.recvmsg(16, socket.CMSG_SPACE(4 * _FD_COUNT))
+            kind, ancillary, _, _ = channel.recvmsg(16, socket.CMSG_SPACE(4 * _MAX_FD_COUNT))
         except OSError:
             return None
-        if not message:
+        if not kind:
             return None
         fds = array.array("i")
-        fds.frombytes(ancillary[0][2][: 4 * _FD_COUNT])
-        stdin_fd, stdout_fd, stderr_fd, source_fd = fds
+        fds.frombytes(ancillary[0][2])
+        source_fd = fds[_STANDARD_FD_COUNT - 1]
         source = os.pread(source_fd, os.fstat(source_fd).st_size, 0)
-        for standard_fd, fd in enumerate((stdin_fd, stdout_fd, stderr_fd)):
+        others = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _OTHER_FDS_FROM) for fd in fds[_STANDARD_FD_COUNT:]]
+        for standard_fd, fd in enumerate(fds[: _STANDARD_FD_COUNT - 1]):
             os.dup2(fd, standard_fd)
         for fd in fds:
             os.close(fd)
         program.open_standard_streams()
-        return source
+        return kind, source, others
+
+
+def _lay_out_files(fds) -> None:
+    """Copies a checker's files to its working directory, and names them in its arguments."""
+    for fd, name in zip(fds, checks.FILE_NAMES):
+        with open(name, "wb") as file:
+            file.write(os.pread(fd, os.fstat(fd).st_size, 0))
+        os.close(fd)
+    sys.argv += checks.FILE_NAMES
 
 
 def zygote_limits(settings: dict):

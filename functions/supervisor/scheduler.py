@@ -4,6 +4,8 @@ Theory of operation. Cases start in the order of their chunks and of the request
 memory limits of all that run fits into the worker's memory. The first that doesn't fit waits, and all behind it: none
 is starved by smaller ones.
 
+Checkers, which are given expected outputs, and programs never run at the same time.
+
 A fencing token is a lease's number; a higher one means that the worker has a new holder. The first request with a
 higher token raises the fence: everything of older tokens is killed, and only when it is gone does the new holder's
 work start. A request with an older token is refused, as is a chunk whose id was seen under the present token: its
@@ -37,6 +39,8 @@ class Scheduler:
         self.memory_mib = memory_mib
         self._loop = asyncio.get_running_loop()
         self._free_mib = memory_mib
+        self._running_programs = 0
+        self._running_checks = 0
         self._chunks = []
         self._seen = set()
         first_uid = _LOWEST_CASE_UID + secrets.randbelow(_HIGHEST_CASE_UID - _LOWEST_CASE_UID)
@@ -108,16 +112,25 @@ class Scheduler:
         for chunk in self._chunks:
             unit = chunk.next_unit()
             if unit is not None and not chunk.is_congested():
-                return unit if unit.program.memory_mib <= self._free_mib else None
+                others = self._running_programs if unit.check else self._running_checks
+                return unit if others == 0 and unit.program.memory_mib <= self._free_mib else None
         return None
 
     def _start(self, slot: Slot, unit) -> None:
         self._free_mib -= unit.program.memory_mib
+        self._count_running(unit, 1)
         unit.chunk.start(unit)
-        unit.case = cases.Case(slot, unit.program, unit.case_index, self._loop, lambda case: self._ended(unit, case))
+        unit.case = cases.Case(slot, unit.job(), unit.case_index, self._loop, lambda case: self._ended(unit, case))
+
+    def _count_running(self, unit, change: int) -> None:
+        if unit.check:
+            self._running_checks += change
+        else:
+            self._running_programs += change
 
     def _ended(self, unit, case: cases.Case) -> None:
         self._free_mib += unit.program.memory_mib
+        self._count_running(unit, -1)
         unit.chunk.end(unit, case.facts)
         self.dispatch()
 

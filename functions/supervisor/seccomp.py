@@ -123,3 +123,16 @@ def build_filter() -> bytes:
         program += [_instruction(_EQUAL, call[column], 0, 1), _instruction(_RETURN, _refuse(0))]
     denied = sorted(numbers[column] for numbers in DENIED_CALLS.values() if numbers[column] is not None)
     return b"".join(program + _deny_tree(denied))
+
+
+def build_socketless_filter() -> bytes:
+    """For a judge, on top of the other: it shares its network namespace with the program that it judges, and with no
+    socket of its own it can't be found there by an abstract name."""
+    return b"".join(
+        (
+            _instruction(_LOAD, _OFFSET_NUMBER),
+            _instruction(_EQUAL, _SOCKET[_COLUMN[MACHINE]], 0, 1),
+            _instruction(_RETURN, _refuse(errno.EAFNOSUPPORT)),
+            _instruction(_RETURN, _ALLOW),
+        )
+    )

@@ -1,7 +1,8 @@
 """A slot: the supervisor's side of one zygote, and the isolated children it has ready.
 
 Theory of operation. A slot runs one case at a time and keeps one more child isolated and waiting, so that the cost of
-isolation falls into the time in which the present case runs. Children are used once.
+isolation falls into the time in which the present case runs. Children are used once. A case whose program is tested by
+a judge takes two, one after the other.
 
 A child that fails before it is isolated is a fault of the host. The slot tries again a few times, since a passing
 shortage (say of memory) looks the same; after that it is broken and says why. A zygote that dies takes its children
@@ -79,6 +80,7 @@ class Slot:
         self._on_change = on_change
         self._children = {}
         self._ready = None
+        self._on_second = None  # called with the next ready child, or None if there will be none
         self._preparing = None  # the timer of the child that is being prepared
         self._next_number = 0
         self._failures = 0
@@ -96,8 +98,21 @@ class Slot:
         self._prepare()
         return child
 
+    def take_second_child(self, on_second) -> None:
+        """Another child for the case that runs here; `on_second` is called with it, once, as soon as it is ready."""
+        self._on_second = on_second
+        if self._ready is not None:
+            self._hand_over_second()
+
+    def _hand_over_second(self) -> None:
+        (child, self._ready), (on_second, self._on_second) = (self._ready, None), (self._on_second, None)
+        if child is not None:
+            self._prepare()
+        on_second(child)
+
     def give_back(self, filled_memory: bool) -> None:
         """The case is over. What it held is uncharged a moment after its death; the next case must not pay for it."""
+        self._on_second = None
         if filled_memory and self.memory_group:
             self._wait_for_memory(self._loop.time() + _SETTLE_TIMEOUT_S)
         else:
@@ -161,7 +176,10 @@ class Slot:
                 child.on_exit(None)
 
     def _read_control(self) -> None:
-        message, ancillary, _, _ = self._control.recvmsg(_MESSAGE_BYTES, socket.CMSG_SPACE(8))
+        try:
+            message, ancillary, _, _ = self._control.recvmsg(_MESSAGE_BYTES, socket.CMSG_SPACE(8))
+        except ConnectionResetError:  # it was killed with a request unread
+            message = b""
         if not message:
             self._lost_zygote("its zygote ended")
             return
@@ -188,6 +206,8 @@ class Slot:
         self._failures += 1
         if self._failures >= _GIVE_UP_AFTER_FAILURES:
             self.failure = why
+            if self._on_second:
+                self._hand_over_second()
             self._on_change()
 
     # -- its children
@@ -228,7 +248,10 @@ class Slot:
             self._prepared()
             self._ready = child
             self._failures = 0
-            self._on_change()
+            if self._on_second:
+                self._hand_over_second()
+            else:
+                self._on_change()
         else:
             self._close_channel(child)
             self._isolation_failed(child, message)

@@ -5,6 +5,11 @@ from __future__ import annotations
 import fcntl
 import os
 
+import checks
+
+MODES = ("main", "call", "tests", "checked")
+_CALL_SETUP = b'{"is_prelude_wanted":true}\n'
+
 _F_ADD_SEALS = 1033
 _ALL_SEALS = 0xF
 
@@ -28,11 +33,15 @@ class Program:
     def __init__(self, request: dict):
         limits = request["limits"]
         self.id = request["id"]
+        # A program of its own (whose output a checker judges), a library of which a function is called, or one that
+        # tests beside it call.
+        self.mode = request.get("mode", "main")
         self.case_count = len(request["inputs"])
         self.time_limit_s = limits["time_ms"] / 1e3
         self.memory_mib = limits["memory_mib"]
         self.memory_bytes = self.memory_mib << 20
         self.output_bytes = limits["output_bytes"]
+        self.checker = request.get("checker", "").encode("utf-8")
         self.is_rejected = False
         self._inputs = request["inputs"]
         self._source = request["source"].encode("utf-8")
@@ -40,7 +49,20 @@ class Program:
         self._running = 0
 
     def stdin(self, case_index: int) -> bytes:
+        if self.mode == "checked":
+            return self.checked_case(case_index)["input"].encode("utf-8")
+        return self._inputs[case_index].encode("utf-8") if self.mode == "main" else b""
+
+    def checked_case(self, case_index: int) -> dict:
+        return checks.read_case(self._inputs[case_index])
+
+    def test(self, case_index: int) -> bytes:
+        """What a judge runs (see `judge.py`)."""
         return self._inputs[case_index].encode("utf-8")
+
+    def requests(self, case_index: int) -> bytes:
+        """What is asked of a library (see `calls.py`)."""
+        return _CALL_SETUP + self._inputs[case_index].encode("utf-8") + b"\n"
 
     def source_fd(self) -> int:
         if self._source_fd < 0:

@@ -32,6 +32,7 @@ import struct
 import sys
 import time
 
+import calls
 import kernel
 import sandbox
 import seccomp
@@ -63,12 +64,16 @@ class Zygote:
         self._own_pid_namespace = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
         self._warm_up()
         self._tighten(rootless, last_capability)
-        self._filter = seccomp.build_filter()
-        self._filter_memory = ctypes.create_string_buffer(self._filter, len(self._filter))
-        header = struct.pack("@HP", len(self._filter) // 8, ctypes.addressof(self._filter_memory))
-        self._sandbox = sandbox.Sandbox(settings, rootless, header, last_capability)
+        self._filter_memory = []
+        headers = [self._prepare_filter(f) for f in (seccomp.build_filter(), seccomp.build_socketless_filter())]
+        self._sandbox = sandbox.Sandbox(settings, rootless, headers, last_capability)
         gc.collect()
         gc.freeze()  # keeps the collector in a child from copying every page it shares with the zygote
+
+    def _prepare_filter(self, instructions: bytes) -> bytes:
+        memory = ctypes.create_string_buffer(instructions, len(instructions))
+        self._filter_memory.append(memory)
+        return struct.pack("@HP", len(instructions) // 8, ctypes.addressof(memory))
 
     def serve(self) -> None:
         self._poll.register(self._control.fileno(), select.POLLIN)
@@ -163,10 +168,12 @@ class Zygote:
         for name in _WARM_MODULES:
             __import__(name)
         json.loads(json.dumps({"a": [1, 2.5, None, "x"]}))
+        calls.warm_up()
 
     def _tighten(self, rootless: bool, last_capability: int) -> None:
         """What a child need not repeat. A network namespace shared by a zygote's children, one at a time, is sound
-        because the filter leaves them no socket family but AF_UNIX, whose abstract names die with their process."""
+        because the filter leaves them no socket family but AF_UNIX, whose abstract names die with their process. A
+        judge runs beside its program, and has no sockets at all."""
         if self._settings["cpu"] is not None:
             os.sched_setaffinity(0, {self._settings["cpu"]})
         kernel.unshare(kernel.CLONE_NEWUTS | kernel.CLONE_NEWCGROUP | kernel.CLONE_NEWNET)

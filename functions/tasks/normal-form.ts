@@ -36,13 +36,15 @@ export interface CheckedTests {
 export interface CallTests {
   readonly kind: "call";
   readonly functionName: string;
+  /** Set when it is this argument, as the call leaves it, that counts, and not what the call returns. */
+  readonly changedArgument?: number;
   readonly cases: readonly CallCase[];
 }
 
 export interface CallCase {
   /** Positional arguments, one JSON text each. */
   readonly arguments: readonly string[];
-  /** What the call should return, as a JSON text. */
+  /** What the call should return, or make of the argument that counts, as a JSON text. */
   readonly expected: string;
   /**
    * Set when `expected` is a list of one item in a dataset that wraps values at will: its item is then right as well.

@@ -46,7 +46,7 @@ function listShapes(readInner: ReadInner): readonly Shape[] {
       return inner === undefined ? complain(reading, place, `has no '${field}'`) : readInner(reading, inner);
     };
   return [
-    { mark: "inputs", others: ["outputs", "fn_name", "assert_case", "remote"], read: readColumns },
+    { mark: "inputs", others: ["outputs", "fn_name", "returns", "assert_case", "remote"], read: readColumns },
     { mark: "test_cases", others: ["fn_name", "language"], read: readNamedList },
     { mark: "public_test_cases", others: ["private_test_cases", "metadata"], read: readPublicAndPrivate },
     { mark: "private_test_cases", others: ["public_test_cases", "metadata"], read: readPublicAndPrivate },
@@ -124,7 +124,23 @@ function readColumns(reading: Reading, fields: Fields, place: Place): TestsFound
     const output = outputs[index] as Cursor;
     return { place: input.place, input, output, types: [], functionName: undefined };
   });
-  return buildCases(reading, cases, fields.get("fn_name"));
+  const found = buildCases(reading, cases, fields.get("fn_name"));
+  const returns = fields.get("returns");
+  return found === null || returns === undefined ? found : readReturns(reading, found, returns);
+}
+
+/** Functions that change an argument in place say which: `"argument 0"`. */
+function readReturns(reading: Reading, found: TestsFound, { value, place }: Cursor): TestsFound | null {
+  const { tests } = found;
+  if (tests.kind !== "call") return complain(reading, place, "stands beside tests that call no function");
+  const [, digits] = (typeof value === "string" && /^argument (\d{1,3})$/.exec(value)) || [];
+  if (digits === undefined)
+    return complain(reading, place, "must be 'argument' and a number, the first being 0");
+  const changedArgument = Number(digits);
+  if (tests.cases.some((testCase) => testCase.arguments.length <= changedArgument)) {
+    return complain(reading, place, "counts further than a test case has arguments");
+  }
+  return { ...found, tests: { ...tests, changedArgument } };
 }
 
 function readColumn(reading: Reading, fields: Fields, name: string, place: Place): Cursor[] | null {

@@ -115,13 +115,15 @@ describe("a creation that fails", () => {
     else await expect.poll(() => direct().list(meta.poolId), { timeout: 10_000 }).toHaveLength(1);
   });
 
-  it.each([500, 503])(
-    "by %s is ambiguous when nobody can say whether the sandbox is there",
-    async (status) => {
-      suffer([isCreation, { kind: "answer", status }], [isListing, { kind: "answer", status: 500 }]);
-      expect(await proxied().create(newMeta(), ttlMs, never)).toMatchObject(ambiguous);
-    },
-  );
+  it.each<{ status: number; listing: Fault }>([
+    { status: 500, listing: { kind: "answer", status: 500 } },
+    { status: 503, listing: { kind: "answer", status: 500 } },
+    { status: 503, listing: { kind: "answer", status: 200, body: "" } },
+    { status: 503, listing: { kind: "answer", status: 204, body: "" } },
+  ])("by $status is ambiguous when nobody can say whether the sandbox is there ($listing)", async (row) => {
+    suffer([isCreation, { kind: "answer", status: row.status }], [isListing, row.listing]);
+    expect(await proxied().create(newMeta(), ttlMs, never)).toMatchObject(ambiguous);
+  });
 
   it.each<{ header: string | undefined; retryAfterMs: unknown }>([
     { header: "7", retryAfterMs: 7_000 },
@@ -300,6 +302,8 @@ describe("a listing", () => {
     { accident: { kind: "answer", status: 503 }, code: "sandbox_unavailable" },
     { accident: { kind: "answer", status: 504 }, code: "sandbox_unavailable" },
     { accident: { kind: "answer", status: 200, body: "{}" }, code: "sandbox_unavailable" },
+    { accident: { kind: "answer", status: 200, body: "" }, code: "sandbox_unavailable" },
+    { accident: { kind: "answer", status: 204, body: "" }, code: "sandbox_unavailable" },
     {
       accident: { kind: "answer", status: 200, body: "", headers: { "transfer-encoding": "chunked" } },
       code: "sandbox_unavailable",

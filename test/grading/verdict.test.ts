@@ -9,10 +9,10 @@ import {
 } from "../../functions/grading/verdict.ts";
 import type { CaseEnd, CaseOutcome } from "../../functions/rewards/ports.ts";
 
-const matchesOne = (stdout: string) => stdout === "1";
+const matchesOne = (said: string) => said === "1";
 
 describe("the verdict on a case", () => {
-  it.each<readonly [end: ProgramEnd, stdout: string | null, verdict: Verdict]>([
+  it.each<readonly [end: ProgramEnd, said: string | null, verdict: Verdict]>([
     [{ kind: "exited", exitCode: 0 }, "1", { kind: "passed" }],
     [{ kind: "exited", exitCode: 0 }, "2", { kind: "wrong_output" }],
     [{ kind: "exited", exitCode: 0 }, "", { kind: "wrong_output" }],
@@ -23,23 +23,26 @@ describe("the verdict on a case", () => {
     [{ kind: "time_limit" }, "1", { kind: "time_limit" }],
     [{ kind: "memory_limit" }, "1", { kind: "memory_limit" }],
     [{ kind: "output_limit" }, "1", { kind: "output_limit" }],
-  ])("for the end %j with the output %j is %j", (end, stdout, verdict) => {
-    expect(judgeCase({ end, stdout }, matchesOne)).toEqual(verdict);
+  ])("for the end %j with the output %j is %j", (end, said, verdict) => {
+    expect(judgeCase({ end, said }, matchesOne)).toEqual(verdict);
   });
 
   it("compares no output of a program that failed", () => {
     const fail = () => {
       throw new Error("compared");
     };
-    expect(judgeCase({ end: { kind: "time_limit" }, stdout: "1" }, fail).kind).toBe("time_limit");
-    expect(judgeCase({ end: { kind: "exited", exitCode: 3 }, stdout: "1" }, fail).kind).toBe("runtime_error");
+    expect(judgeCase({ end: { kind: "time_limit" }, said: "1" }, fail).kind).toBe("time_limit");
+    expect(judgeCase({ end: { kind: "exited", exitCode: 3 }, said: "1" }, fail).kind).toBe("runtime_error");
   });
 
   it("is there for every end that says something of the program, and for no other", () => {
     expectTypeOf<ProgramEnd>().toExtend<CaseEnd>();
-    expectTypeOf<Exclude<CaseEnd, ProgramEnd>["kind"]>().toEqualTypeOf<"starved" | "isolation_failed">();
-    expectTypeOf<CaseOutcome & { end: ProgramEnd }>().toExtend<JudgedOutcome>();
-    expectTypeOf<CaseOutcome>().not.toExtend<JudgedOutcome>();
+    expectTypeOf<Exclude<CaseEnd, ProgramEnd>["kind"]>().toEqualTypeOf<
+      "invalid_test" | "starved" | "isolation_failed"
+    >();
+    type Said = Pick<CaseOutcome, "end"> & { said: string };
+    expectTypeOf<Said & { end: ProgramEnd }>().toExtend<JudgedOutcome>();
+    expectTypeOf<Said>().not.toExtend<JudgedOutcome>();
   });
 });
 

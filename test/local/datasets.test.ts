@@ -3,7 +3,10 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { RequestExample } from "../../functions/api/request-examples.ts";
 import { requestRewards, type SampleLine } from "../../functions/local/rewards-client.ts";
 import { type LocalStack, startLocalStack } from "../../functions/local/stack.ts";
+import { functionExamples } from "../../functions/tasks/examples/function-examples.ts";
 import { stdinExamples } from "../../functions/tasks/examples/stdin-examples.ts";
+
+const shapes = [...stdinExamples, ...functionExamples];
 
 let stack: LocalStack;
 let examples: Record<string, RequestExample>;
@@ -32,7 +35,7 @@ async function grade(samples: readonly unknown[], tasks = {}) {
 }
 
 describe("an example of the interface's description", () => {
-  it.each([...stdinExamples.map(({ name }) => name), "test_cases", "settings"])(
+  it.each([...shapes.map(({ name }) => name), "test_cases", "settings"])(
     "%s gives a right program 1 and a wrong one 0",
     async (name) => {
       const { rewards } = await requestRewards(stack, examples[name]?.value);
@@ -41,7 +44,7 @@ describe("an example of the interface's description", () => {
   );
 
   it("is among these", () => {
-    const known = [...stdinExamples.map(({ name }) => name), "test_cases", "settings"];
+    const known = [...shapes.map(({ name }) => name), "test_cases", "settings"];
     expect(Object.keys(examples).sort()).toEqual(known.sort());
   });
 });

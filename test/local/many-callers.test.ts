@@ -49,7 +49,7 @@ async function callOnce(): Promise<Outcome> {
   const text = await answer.text();
   const { rewards, faults } = JSON.parse(text);
   if (answer.status === 200 && rewards[0] === 1) return "answer";
-  // The batch had a worker in the very last moment.
+  // Its program was under way when its time was up; had it not begun, the batch would have been refused.
   if (answer.status === 200 && rewards[0] === null && faults[0].code === "deadline_exceeded")
     return "answer that came too late";
   if (answer.status === 503 && Number(answer.headers.get("retry-after")) > 0) return "503 with Retry-After";

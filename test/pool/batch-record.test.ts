@@ -16,7 +16,7 @@ import {
 } from "../../functions/pool/batches/end-batch.ts";
 import { cancelBatchExpression, markCancelled } from "../../functions/pool/batches/mark-cancelled.ts";
 import { answer, batchScenes, begun, key, overtaken, takeOverAtMs } from "./batch-scenes.ts";
-import { forgettingClause, losingAnswers } from "./broken-table.ts";
+import { failing, forgettingClause, losingAnswers } from "./broken-table.ts";
 import { createMemoryTable } from "./memory-table.ts";
 import { startMs, testHandler } from "./test-pool.ts";
 
@@ -37,6 +37,19 @@ describe("a batch's record", () => {
     ];
     const proved = batchScenes.map(({ expression, clause }) => `${expression.name}: ${clause}`);
     expect(all.flatMap(({ name, clauses }) => clauses.map((clause) => `${name}: ${clause}`))).toEqual(proved);
+  });
+
+  it("is had by who asks again under the same attempt, after a write of which nothing was heard", async () => {
+    let isLost = true;
+    const table = createMemoryTable();
+    const ctx = testHandler(failing(table, () => (isLost ? "answer_lost" : "no")));
+    await expect(beginBatch(ctx, key, "mine")).rejects.toMatchObject({ code: "store_unavailable" });
+    isLost = false;
+    expect(await beginBatch(ctx, key, "another's")).toEqual({ kind: "in_progress" });
+    const again = await beginBatch(ctx, key, "mine");
+    if (again.kind !== "begun") throw new Error(again.kind);
+    expect(await endBatch(ctx, again.claim)).toBe(true);
+    expect((await beginBatch(ctx, key, "mine")).kind).toBe("begun");
   });
 
   it("is right although every answer gets lost and every write is sent twice", async () => {

@@ -61,6 +61,19 @@ describe("cancelling a batch", () => {
     },
   );
 
+  it("says each time that it can't, while a worker neither answers nor can be killed, and then that it is done", async () => {
+    const { world, running } = await worldAtWork();
+    const ask = () => world.clock.run(canceller(world, running, Number.POSITIVE_INFINITY, false).cancelled);
+    world.cloud.kills = "failed";
+    for (let times = 0; times < 3; times += 1) {
+      await expect(ask()).rejects.toMatchObject({ code: "sandbox_unavailable" });
+      expect(stillRunning(world, running)).toHaveLength(2);
+    }
+    world.cloud.kills = "done";
+    expect(await ask()).toMatchObject({ kind: "cancelled" });
+    expect(stillRunning(world, running)).toEqual([]);
+  });
+
   it("may be done by two at once", async () => {
     const { world, running } = await worldAtWork();
     const both = [1, 2].map(() => canceller(world, running, Number.POSITIVE_INFINITY, true).cancelled);

@@ -99,6 +99,15 @@ describe("a creation that failed", () => {
     expect(await clock.run(others.acquire({ waitMs: 30_000 }))).toMatchObject({ created: true });
   });
 
+  it("is not all that leaves a batch room: so does a worker that is drained and could not be killed", async () => {
+    const { clock, cloud, container, states } = createWorld();
+    const handler = container({ demand: { targetWorkers: 1 } });
+    cloud.kills = "failed";
+    await present(await clock.run(handler.acquire())).release("broken");
+    expect(await states()).toEqual(["draining"]);
+    expect(present(await clock.run(handler.acquire({ waitMs: 30_000 }))).created).toBe(true);
+  });
+
   it("is remembered until one succeeds", async () => {
     const { clock, cloud, container } = createWorld();
     cloud.script.push("refused");

@@ -2,6 +2,7 @@ import type http from "node:http";
 import net, { type Socket } from "node:net";
 import { describe, expect, it } from "vitest";
 import { cancel, executeChunk } from "../../functions/adapters/supervisor-client.ts";
+import { largestLineBytes } from "../../functions/adapters/supervisor-frames.ts";
 import { systemClock } from "../../functions/adapters/system-clock.ts";
 import { Fault } from "../../functions/rewards/faults.ts";
 import type { WorkerEvent } from "../../functions/rewards/ports.ts";
@@ -68,7 +69,7 @@ describe("a worker that breaks the protocol", () => {
   it("with a line that never ends", async () => {
     const { connection } = await serve((res) => {
       res.writeHead(200);
-      res.write(Buffer.alloc(9 * 1024 * 1024, 0x78));
+      res.write(Buffer.alloc(largestLineBytes + 1024, 0x78));
     });
     expect((await run(connection)).fault).toMatchObject({ code: "supervisor_protocol" });
   });

@@ -55,7 +55,8 @@ export function startProcess(
   }
 
   function freeze(): void {
-    frozenUntilMs = time.nowMs() + random() * odds.freezeMs;
+    // A process stands still as a whole: none of what waits in it goes on before the rest.
+    frozenUntilMs = Math.max(frozenUntilMs, time.nowMs() + random() * odds.freezeMs);
     watch.counts.freezes += 1;
     watch.note(name, "freezes");
   }

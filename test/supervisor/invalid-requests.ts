@@ -46,6 +46,16 @@ export const invalidBodies: [string, string | Buffer][] = [
   ["no programs", body({ programs: undefined })],
   ["programs by name", body({ programs: { p: GOOD_PROGRAM } })],
   ["a program that is a text", body({ programs: ["print(1)"] })],
+  ["a mode that isn't known", program({ mode: "fast" })],
+  [
+    "a checked program without a checker",
+    program({ mode: "checked", inputs: ['{"input":"","expected":""}'] }),
+  ],
+  [
+    "a checked program without expectations",
+    program({ mode: "checked", checker: "print(1)", inputs: ["{}"] }),
+  ],
+  ["a mode that is a list", program({ mode: ["main"] })],
   ["a program without id", program({ id: undefined })],
   ["a program with a number for its id", program({ id: 1 })],
   ["a program without source", program({ source: undefined })],

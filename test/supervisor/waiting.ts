@@ -10,8 +10,11 @@ export function pause(): Promise<void> {
 
 /** Waits until `left` finds nothing, and fails with what it still finds at the limit. */
 export async function vanish(left: () => unknown[], what: string, limitMs = LIMIT_MS): Promise<void> {
-  for (const end = performance.now() + limitMs; left().length > 0 && performance.now() < end; ) await pause();
-  expect(left(), what).toEqual([]);
+  let now = left();
+  for (const end = performance.now() + limitMs; now.length > 0 && performance.now() < end; now = left()) {
+    await pause();
+  }
+  expect(now, what).toEqual([]);
 }
 
 /** Waits until `seen` finds `count` things. */

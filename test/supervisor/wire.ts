@@ -13,6 +13,8 @@ export interface Limits {
 export interface Program {
   id: string;
   source: string;
+  mode?: "main" | "call" | "tests" | "checked";
+  checker?: string;
   inputs: string[];
   limits: Limits;
 }
@@ -36,6 +38,7 @@ export interface Line {
   detail?: string;
   stdout?: string;
   stdout_base64?: string;
+  result?: string;
   stderr_tail?: string;
   wall_ms?: number;
   cpu_ms?: number;

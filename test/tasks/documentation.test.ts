@@ -4,23 +4,11 @@ import { RewardsAnswer } from "../../functions/api/answer-schemas.ts";
 import { functionExamples } from "../../functions/tasks/examples/function-examples.ts";
 import { stdinExamples } from "../../functions/tasks/examples/stdin-examples.ts";
 import { createTestApp, post } from "../api/test-app.ts";
+import { rowsUnder } from "./document-tables.ts";
 
 const document = readFileSync(new URL("../../docs/tasks.md", import.meta.url), "utf8");
 
-/** The rows of the table under this heading row, cell by cell, without the marks of code. */
-function rowsUnder(heading: string): string[][] {
-  const [, table = ""] = document.split(`${heading}\n`);
-  const lines = table.split("\n");
-  const end = lines.findIndex((line) => !line.startsWith("|"));
-  return lines.slice(1, end).map((line) =>
-    line
-      .split("|")
-      .slice(1, -1)
-      .map((cell) => cell.trim().replace(/^`(.*)`$/, "$1")),
-  );
-}
-
-const rows = rowsUnder("| comparison | expected | printed | right | why |");
+const rows = rowsUnder(document, "| comparison | expected | printed | right | why |");
 
 describe("the documentation's examples of comparisons", () => {
   it.each(rows)("%s: %s, printed %s: %s", async (comparison, expected, printed, right) => {
@@ -45,7 +33,10 @@ describe("the documentation's examples of comparisons", () => {
 
 describe("the documentation's list of shapes", () => {
   it("has every shape, and its kind", () => {
-    const listed = rowsUnder("| dataset and column | kind | example |").map(([, kind, name]) => [name, kind]);
+    const listed = rowsUnder(document, "| dataset and column | kind | example |").map(([, kind, name]) => [
+      name,
+      kind,
+    ]);
     expect(listed).toEqual([...stdinExamples, ...functionExamples].map(({ name, kind }) => [name, kind]));
   });
 });

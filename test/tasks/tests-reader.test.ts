@@ -161,22 +161,38 @@ describe("a row that can't be read", () => {
   });
 });
 
-describe("a kind of test that workers can't run yet", () => {
-  it.each(functionExamples.map(({ name, tests }) => [name, tests] as const))(
-    "is refused, and nothing is run: %s",
-    async (_name, tests) => {
-      const testApp = createTestApp();
-      const answer = await post(testApp, {
-        samples: [{ task: { tests }, completion: "```python\nright\n```" }],
-      });
-      expect(answer.status).toBe(422);
-      const { errors } = await readProblem(answer);
-      expect(errors).toEqual([
-        { pointer: "/samples/0/task/tests", detail: expect.stringContaining("not supported yet") },
-      ]);
-      expect(testApp.workers.acquires).toEqual([]);
-    },
-  );
+describe("tests that call a function", () => {
+  const calls = (outputs: unknown[]) => ({ fn_name: "f", inputs: outputs.map(() => [1]), outputs });
+  it.each<[string, object, string]>([
+    [
+      "a comparison of outputs",
+      { tests: calls([1]), comparison: { type: "tokens" } },
+      "'comparison' may be 'json'",
+    ],
+    ["nothing expected", { tests: calls([null, null]) }, "expect null of every call"],
+    [
+      "a value over the limit",
+      { tests: calls(["x".repeat(99)]), limits: { output_bytes: 64 } },
+      "in test case 1",
+    ],
+    [
+      "arguments over 1 MiB",
+      { tests: { fn_name: "f", inputs: [["x".repeat(1 << 20)]], outputs: [1] } },
+      "in test case 1",
+    ],
+    ["an argument beyond the last", { tests: { ...calls([1]), returns: "argument 1" } }, "counts further"],
+    [
+      "another word for it",
+      { tests: { ...calls([1]), returns: "first" } },
+      "must be 'argument' and a number",
+    ],
+  ])("are refused with %s", async (_name, task, detail) => {
+    const testApp = createTestApp();
+    const answer = await post(testApp, { samples: [{ task, completion: "```\nx\n```" }] });
+    const { errors } = await readProblem(answer);
+    const pointer = expect.stringMatching(/^\/samples\/0\/task\/tests(\/returns)?$/);
+    expect(errors).toEqual([{ pointer, detail: expect.stringContaining(detail) }]);
+  });
 });
 
 describe("tests of very many values", () => {

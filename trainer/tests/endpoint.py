@@ -15,6 +15,8 @@ from typing import Any
 
 import httpx
 
+from bound_process import die_with_parent
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 START_LIMIT_S = 90
 STOP_LIMIT_S = 20
@@ -75,8 +77,9 @@ class LocalEndpoint:
 
 @contextmanager
 def start_endpoint(*arguments: str, api_key: str | None = None) -> Iterator[LocalEndpoint]:
-    """`npm run local`, ended with everything that it started. Without a key it makes one up."""
-    command = ["npm", "run", "-s", "local", "--", "--port", "0", *arguments]
+    """What `npm run local` starts, ended with everything that it started. Without a key it makes one up."""
+    # npm does not pass signals on, and this is to end as it does on Ctrl-C.
+    command = ["node", "--import", "tsx", "functions/local/main.ts", "--port", "0", *arguments]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("CODE_REWARDS_")}
     if api_key is not None:
         environment["CODE_REWARDS_API_KEY"] = api_key
@@ -84,7 +87,13 @@ def start_endpoint(*arguments: str, api_key: str | None = None) -> Iterator[Loca
     folders = environment["PATH"].split(os.pathsep)
     environment["PATH"] = os.pathsep.join(folder for folder in folders if not folder.startswith(sys.prefix))
     process = subprocess.Popen(
-        command, cwd=REPOSITORY, env=environment, stdout=subprocess.PIPE, text=True, start_new_session=True
+        command,
+        cwd=REPOSITORY,
+        env=environment,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=die_with_parent(signal.SIGTERM),
     )
     try:
         assert process.stdout is not None

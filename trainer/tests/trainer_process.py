@@ -11,6 +11,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from bound_process import die_with_parent
+
 TESTS = Path(__file__).resolve().parent
 END_LIMIT_S = 40
 
@@ -39,6 +41,7 @@ class TrainerProcess:
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
+            preexec_fn=die_with_parent(signal.SIGKILL),
         )
 
     def signal(self, number: int) -> None:

@@ -53,13 +53,22 @@ export type BatchBeginning =
 /** Others may be quicker each time; so many times they are not dead. */
 const mostTries = 3;
 
-/** Takes the batch's record, or tells what it says. Throws the table's faults. */
-export async function beginBatch(ctx: RecordContext, key: BatchKey): Promise<BatchBeginning> {
+/**
+ * Takes the batch's record, or tells what it says. Throws the table's faults; who then asks again under the same
+ * `attempt` has the record, if it was taken after all.
+ */
+export async function beginBatch(
+  ctx: RecordContext,
+  key: BatchKey,
+  attempt: string = ctx.newId(),
+): Promise<BatchBeginning> {
   let seen: BatchRecord | null = null;
   for (let tries = 0; tries < mostTries; tries += 1) {
-    const claim = await tryToBegin(ctx, key, seen);
+    const claim = await tryToBegin(ctx, key, attempt, seen);
     if (claim !== null) return { kind: "begun", claim };
     seen = await readBatch(ctx, key.batchId);
+    if (seen?.state === "running" && seen.attempt === attempt)
+      return { kind: "begun", claim: { batchId: key.batchId, fence: seen.fence } };
     const state = seen === null ? "free" : stateFor(ctx, key, seen);
     if (state === "answered" && seen !== null)
       return { kind: "answered", answer: await readAnswer(ctx, key.batchId, seen) };
@@ -81,11 +90,11 @@ function stateFor({ clock, settings }: RecordContext, { bodyHash }: BatchKey, se
 async function tryToBegin(
   ctx: RecordContext,
   { batchId, bodyHash }: BatchKey,
+  attempt: string,
   seen: BatchRecord | null,
 ): Promise<BatchClaim | null> {
   const nowMs = ctx.clock.nowMs();
   const fence = Math.max(nowMs, (seen?.fence ?? 0) + 1);
-  const attempt = ctx.newId();
   const values = {
     ":running": "running",
     ":fence": fence,

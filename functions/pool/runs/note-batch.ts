@@ -28,6 +28,8 @@ import {
 
 /** What one batch adds to its run. */
 export interface BatchNote {
+  /** 0 for an attempt at a batch that another attempt has: only its cost counts. Default: 1. */
+  readonly batches?: 0 | 1;
   readonly samples: number;
   /** Verdicts of test cases, by kind. */
   readonly verdicts: Readonly<Partial<Record<VerdictKind, number>>>;
@@ -59,7 +61,7 @@ const noteUpdate =
   "#spentAtLastMs = if_not_exists(#spentMs, :zero) + :busyMs, " +
   "#spentMs = if_not_exists(#spentMs, :zero) + :busyMs";
 const noteAdds =
-  "ADD #batches :one, #samples :samples, #faults :faults, #retries :retries, #workersCreated :workersCreated, " +
+  "ADD #batches :batches, #samples :samples, #faults :faults, #retries :retries, #workersCreated :workersCreated, " +
   `#busyMs :busyMs, ${verdictAdds}`;
 const createDefault =
   ", #name = if_not_exists(#name, :name), #workers = if_not_exists(#workers, :workers), " +
@@ -146,7 +148,7 @@ function noteValues(note: BatchNote, nowMs: number): Record<string, number> {
     ":nowMs": nowMs,
     ":recordUntilS": recordUntilS(nowMs),
     ":zero": 0,
-    ":one": 1,
+    ":batches": note.batches ?? 1,
     ":samples": note.samples,
     ":faults": note.faults,
     ":retries": note.retries,

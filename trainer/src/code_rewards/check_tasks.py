@@ -68,7 +68,7 @@ def check_tasks(tasks: Sequence[Task], endpoint: str | None = None) -> list[Find
     """Scores every probe of every task in one batch. Raises RewardError."""
     probes = [(task, probe) for task in tasks for probe in list_probes(task)]
     completions = [probe.completion for _, probe in probes]
-    built = [build_task(task["test_cases"], task.get("limits"), task.get("comparison")) for task, _ in probes]
+    built = [build_task(task) for task, _ in probes]
     with RewardClient(endpoint, run=RunOptions(name="check-tasks")) as client:
         results = client.score(completions, built).results
     findings = [judge(task, probe, result) for (task, probe), result in zip(probes, results, strict=True)]

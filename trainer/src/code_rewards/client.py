@@ -18,7 +18,7 @@ from .persistence import keep_trying
 from .progress import open_progress
 from .results import BatchResult, Usage
 from .retry import DEFAULT_DEADLINE_S, DEFAULT_FAULT_BUDGET_S, Patience, RetryPolicy
-from .runs import RunOptions, identify_run
+from .runs import RunIdentity, RunOptions, identify_run
 from .scoring import score_batch
 from .session import FINISH_LIMIT_S, Session
 from .wire import Completion, Options, Task
@@ -30,8 +30,8 @@ class BaseClient:
     `url`, `api_key`: default CODE_REWARDS_URL and CODE_REWARDS_API_KEY. `run`: the run that batches count for,
     registered when it is first needed and finished at `close`, at the process's exit, and on a signal that would kill
     it, by rank 0 of the process that made the client; None for the service's default run. `deadline_s`: the longest
-    that one call may take; `fault_budget_s`: the longest that it may spend on getting over faults. `progress`: whether
-    to show a bar on standard error; None does so on a terminal.
+    that one call may take; `fault_budget_s`: how much of that may be lost to faults. `progress`: whether to show a bar
+    on standard error; None does so on a terminal.
 
     Raises `MisconfiguredError` when there is no URL or no key.
     """
@@ -95,10 +95,15 @@ class BaseClient:
         if session is None:
             endpoint = read_endpoint(self._url, self._api_key)
             may_finish = self._rank == 0 and self._owner_pid == pid
-            made = Session(endpoint, self._policy, self._identity, self._rank, may_finish=may_finish)
+            made = Session(endpoint, self._policy, self._known_identity(), self._rank, may_finish=may_finish)
             session = self._sessions.setdefault(pid, made)
             exit_hooks.watch_signals()
         return session
+
+    def _known_identity(self) -> RunIdentity | None:
+        """In a forked child the run is the one that its parent has come to."""
+        keepers = [session.keeper for session in self._sessions.values() if session.keeper is not None]
+        return keepers[-1].identity if keepers else self._identity
 
     def _start(self, completions: Sequence[Completion], tasks: Sequence[Task], options: Options) -> Job[BatchResult]:
         session = self._session()
@@ -206,7 +211,7 @@ async def score_with_progress(
     bar = open_progress(len(completions), wanted if session.rank == 0 else False)
     try:
         return await score_batch(session, completions, tasks, options, bar.show if bar else lambda done: None)
-    except (RewardError, asyncio.CancelledError) as error:
+    except (Exception, asyncio.CancelledError) as error:
         if session.is_closed:
             raise RunFinishedError("The client was closed while it was grading.") from error
         raise

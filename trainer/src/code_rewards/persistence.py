@@ -20,12 +20,18 @@ log = logging.getLogger("code_rewards")
 async def keep_trying(session: Session, patience: Patience, attempt: Callable[[], Awaitable[T]]) -> T:
     """Raises `UnavailableError` when the patience is spent, and whatever else an attempt raises at once."""
     while True:
+        began_s = time.monotonic()
         try:
-            return await attempt()
+            async with asyncio.timeout(max(0.0, patience.ends_s - began_s)):
+                return await attempt()
         except UnavailableError as error:
-            log.warning("trying again: %s", error)
-            if not await wait(session, patience, error.retry_after_s):
-                raise patience.give_up(time.monotonic(), error) from error
+            last = error
+        except TimeoutError:
+            last = UnavailableError("The answer did not come in time.")
+        patience.lose(time.monotonic() - began_s)
+        log.warning("trying again: %s", last)
+        if not await wait(session, patience, last.retry_after_s):
+            raise patience.give_up(time.monotonic(), last)
 
 
 async def wait(session: Session, patience: Patience, retry_after_s: float | None) -> bool:

@@ -13,8 +13,8 @@ DEFAULT_FAULT_BUDGET_S = 900.0
 
 @dataclass(frozen=True)
 class RetryPolicy:
-    """`deadline_s`: the longest that a call may take. `fault_budget_s`: the longest that it may spend on getting over
-    faults, counted from its first one."""
+    """`deadline_s`: the longest that a call may take. `fault_budget_s`: how much of that may be lost to faults: in
+    attempts that failed and in waiting to try again."""
 
     deadline_s: float = DEFAULT_DEADLINE_S
     fault_budget_s: float = DEFAULT_FAULT_BUDGET_S
@@ -29,19 +29,20 @@ class Patience:
 
     policy: RetryPolicy
     began_s: float
-    first_fault_s: float | None = None
+    lost_s: float = 0.0
     failures: int = 0
 
     @property
     def ends_s(self) -> float:
-        """When the call is given up."""
-        ends_s = self.began_s + self.policy.deadline_s
-        if self.first_fault_s is not None:
-            ends_s = min(ends_s, self.first_fault_s + self.policy.fault_budget_s)
-        return ends_s
+        """When the call is given up, whatever it does."""
+        return self.began_s + self.policy.deadline_s
+
+    def lose(self, seconds: float) -> None:
+        """Time that a fault cost."""
+        self.lost_s += seconds
 
     def succeed(self) -> None:
-        """All is well again: the next failure is a first one. The budget stays spent."""
+        """All is well again: the next failure is a first one. What was lost stays lost."""
         self.failures = 0
 
     def next_wait_s(self, now_s: float, chance: float, retry_after_s: float | None = None) -> float | None:
@@ -49,13 +50,14 @@ class Patience:
 
         Full jitter (`chance` is from 0 to 1) over a doubling range, on top of what the service asked for.
         """
-        if self.first_fault_s is None:
-            self.first_fault_s = now_s
         asked_s = min(retry_after_s or 0.0, self.policy.retry_after_cap_s)
         range_s = min(self.policy.cap_s, self.policy.base_s * 2.0 ** min(self.failures, 16))
-        self.failures += 1
         wait_s = asked_s + chance * range_s
-        return wait_s if now_s + wait_s < self.ends_s else None
+        if now_s + wait_s >= self.ends_s or self.lost_s + wait_s >= self.policy.fault_budget_s:
+            return None
+        self.failures += 1
+        self.lost_s += wait_s
+        return wait_s
 
     def give_up(self, now_s: float, last: UnavailableError) -> UnavailableError:
         spent_s = now_s - self.began_s

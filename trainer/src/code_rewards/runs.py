@@ -59,6 +59,8 @@ class RunKeeper:
         self.identity = identity
         self.is_registered = False
         self.was_registered = False
+        # It may be registered although nobody was told.
+        self.was_asked_for = False
         self._lock = asyncio.Lock()
         self._beating: asyncio.Task[None] | None = None
 
@@ -81,6 +83,7 @@ class RunKeeper:
         wish = {"name": options.name, "workers": options.workers, "metadata": options.metadata}
         body = {name: value for name, value in wish.items() if value is not None}
         while True:
+            self.was_asked_for = True
             try:
                 await send_async(http, "PUT", run_path(self.identity.full_id), body)
                 return

@@ -96,10 +96,12 @@ class Call:
         while again := [sample for sample in self._batch.samples if is_retryable(self._results[sample.index])]:
             fault = self._results[again[0].index].fault
             log.warning("%d samples have no reward (%s), sending them again", len(again), fault and fault.code)
+            began_s, lost_s = time.monotonic(), self._patience.lost_s
             if not await self._wait(None):
                 return
             self._resubmitted += len(again)
             await self._grade(again)
+            self._patience.lost_s = lost_s + time.monotonic() - began_s
 
     def summarize(self, missing: UnavailableError | None = None) -> BatchResult:
         """`missing`: why samples have no result."""
@@ -152,7 +154,8 @@ class Call:
             session.in_flight.discard(key)
             raise
         except RewardError:
-            session.in_flight.discard(key)
+            if not session.is_closed:
+                session.in_flight.discard(key)
             raise
         finally:
             self._keep_results(part, sending.reader)
@@ -160,6 +163,7 @@ class Call:
 
     async def _persist(self, part: Part, key: str, sending: Sending) -> None:
         while True:
+            began_s = time.monotonic()
             try:
                 self._usage += await self._send_once(part, key, sending)
                 if not any(is_retryable(result) for result in sending.reader.results.values()):
@@ -170,6 +174,7 @@ class Call:
                 last = UnavailableError(error.detail, code=error.code, request_id=error.request_id)
             except UnavailableError as error:
                 last = error
+            self._patience.lose(time.monotonic() - began_s)
             log.warning("a batch of %d samples is sent again: %s", len(part.samples), last)
             if not await self._wait(last.retry_after_s):
                 raise self._patience.give_up(time.monotonic(), last)

@@ -28,6 +28,8 @@ from .runs import RunIdentity, RunKeeper
 T = TypeVar("T")
 FINISH_LIMIT_S = 90.0
 CANCEL_LIMIT_S = 5.0
+# For a run that may not exist.
+UNSURE_LIMIT_S = 10.0
 
 
 class Session:
@@ -88,7 +90,7 @@ class Session:
         self.is_closed = True
         try:
             with httpx.Client(**client_options(self.endpoint)) as http:
-                self._cancel_batches(http)
+                self._cancel_batches(http, ends_s)
                 if self._remaining is None:
                     self._remaining = self._finish_run(http, ends_s)
         finally:
@@ -106,19 +108,24 @@ class Session:
         if remaining:
             print(f"code-rewards: sandboxes are still there: {', '.join(remaining)}", file=sys.stderr)
 
-    def _cancel_batches(self, http: httpx.Client) -> None:
+    def _cancel_batches(self, http: httpx.Client, ends_s: float) -> None:
         for key in list(self.in_flight):
+            left_s = ends_s - time.monotonic()
+            if left_s <= 0:
+                return
             try:
-                send(http, "DELETE", batch_path(key), timeout_s=CANCEL_LIMIT_S)
+                send(http, "DELETE", batch_path(key), timeout_s=min(left_s, CANCEL_LIMIT_S))
             except RewardError:
                 # Unknown, or not to be reached: finishing the run takes its workers all the same.
                 pass
 
     def _finish_run(self, http: httpx.Client, ends_s: float) -> list[str]:
         keeper = self.keeper
-        if keeper is None or not self._may_finish or not (keeper.was_registered or self.is_shared):
+        if keeper is None or not self._may_finish or not (keeper.was_asked_for or self.is_shared):
             return []
         began_s = time.monotonic()
+        if not keeper.was_registered:
+            ends_s = min(ends_s, began_s + UNSURE_LIMIT_S)
         patience = Patience(RetryPolicy(deadline_s=ends_s - began_s), began_s)
         while True:
             left_s = max(1.0, ends_s - time.monotonic())

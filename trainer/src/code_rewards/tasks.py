@@ -43,19 +43,20 @@ def task(
     task_id: str | None = None,
     comparison: Mapping[str, Any] | None = None,
     limits: Mapping[str, Any] | None = None,
+    scoring: Mapping[str, Any] | None = None,
     solution: str | None = None,
 ) -> dict[str, Any]:
     """One row of a dataset: a prompt and the test cases that judge every program written for it.
 
-    `prompt` is the text of the user's message, or a list of messages. `comparison` and `limits` are sent as they are,
-    say `limits={"time_ms": 500}`. `solution`, a program's source, is for `check-tasks` only: neither the model nor
-    the trainer sees it. Raises ValueError when there is no case.
+    `prompt` is the text of the user's message, or a list of messages. `comparison`, `limits` and `scoring` are sent as
+    they are, say `limits={"time_ms": 500}`. `solution`, a program's source, is for `check-tasks` only: neither the
+    model nor the trainer sees it. Raises ValueError when there is no case.
     """
     messages = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else [dict(part) for part in prompt]
     if not cases:
         raise ValueError("a task needs at least one test case: a program can't be judged by none")
     row: dict[str, Any] = {"task_id": task_id or derive_id(messages), "prompt": messages, "test_cases": list(cases)}
-    optional = {"comparison": comparison, "limits": limits, "solution": solution}
+    optional = {"comparison": comparison, "limits": limits, "scoring": scoring, "solution": solution}
     return row | {name: value for name, value in optional.items() if value is not None}
 
 

@@ -3,8 +3,8 @@
     trainer = GRPOTrainer(model=…, reward_funcs=code_reward, train_dataset=dataset)
     stop_on_fault(trainer)
 
-or `trl grpo --reward_funcs code_rewards.trl.code_reward`. The dataset has a column `test_cases` beside its prompts, and
-may have `limits`, `comparison` and `task_id`; `code_rewards.tasks` makes such rows.
+or `trl grpo --reward_funcs code_rewards.trl.code_reward`. The dataset has a column `test_cases` (or `tests`, in the
+shape that a published dataset has) beside its prompts, and may have `comparison`, `limits`, `scoring` and `task_id`.
 """
 
 from __future__ import annotations
@@ -61,10 +61,12 @@ class CodeReward:
     async def __call__(
         self,
         completions: Sequence[Any],
-        test_cases: Sequence[Any],
+        test_cases: Sequence[Any] | None = None,
         *,
-        limits: Sequence[Any] | None = None,
+        tests: Sequence[Any] | None = None,
         comparison: Sequence[Any] | None = None,
+        limits: Sequence[Any] | None = None,
+        scoring: Sequence[Any] | None = None,
         task_id: Sequence[Any] | None = None,
         trainer_state: Any = None,
         log_metric: Callable[[str, float], None] | None = None,
@@ -77,7 +79,16 @@ class CodeReward:
         AuthenticationError, MisconfiguredError.
         """
         keep_columns_quiet()
-        tasks = build_tasks(test_cases, limits, comparison)
+        tasks = build_tasks(
+            len(completions),
+            {
+                "test_cases": test_cases,
+                "tests": tests,
+                "comparison": comparison,
+                "limits": limits,
+                "scoring": scoring,
+            },
+        )
         result, error = await self._score(completions, tasks)
         if log_metric is not None:
             for name, value in measure_call(result).items():
@@ -135,7 +146,9 @@ def read_step(trainer_state: Any) -> int | None:
     return step if isinstance(step, int) else None
 
 
-async def code_reward(completions: Sequence[Any], test_cases: Sequence[Any], **columns: Any) -> list[float | None]:
+async def code_reward(
+    completions: Sequence[Any], test_cases: Sequence[Any] | None = None, **columns: Any
+) -> list[float | None]:
     """`CodeReward` with settings from the environment: CODE_REWARDS_URL, CODE_REWARDS_API_KEY, and those that
     `RewardSettings` names. A module-level function, so that it can be named by its dotted path."""
     return await default_reward()(completions, test_cases, **columns)

@@ -14,23 +14,33 @@ QUIET_TEXT = (
 )
 
 
-def build_tasks(
-    test_cases: Sequence[Any], limits: Sequence[Any] | None, comparison: Sequence[Any] | None
-) -> list[dict[str, Any]]:
-    """One task per completion. A column may hold JSON text instead of objects; what is None in a row is left out."""
-    count = len(test_cases)
-    return [
-        build_task(cases, limit, compared)
-        for cases, limit, compared in zip(
-            test_cases, limits or [None] * count, comparison or [None] * count, strict=True
-        )
-    ]
+SETTINGS = ("comparison", "limits", "scoring")
 
 
-def build_task(test_cases: Any, limits: Any, comparison: Any) -> dict[str, Any]:
-    parts = {"limits": without_nones(read_column(limits)), "comparison": without_nones(read_column(comparison))}
-    cases = [without_nones(test_case) for test_case in read_column(test_cases) or []]
-    return {"test_cases": cases} | {name: value for name, value in parts.items() if value}
+def build_tasks(count: int, columns: Mapping[str, Sequence[Any] | None]) -> list[dict[str, Any]]:
+    """One task per completion, from the columns `test_cases` or `tests`, and those of SETTINGS.
+
+    A column may hold JSON text instead of objects; what is None in a row is left out. Raises ValueError when there are
+    no tests at all, or columns of another length.
+    """
+    known = {name: column for name, column in columns.items() if column is not None}
+    if "test_cases" not in known and "tests" not in known:
+        raise ValueError("the dataset has neither a column test_cases nor a column tests")
+    for name, column in known.items():
+        if len(column) != count:
+            raise ValueError(f"{count} completions need as many {name}, not {len(column)}")
+    return [build_task({name: column[index] for name, column in known.items()}) for index in range(count)]
+
+
+def build_task(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The task of one row. `tests`, a dataset's own column, goes as it is: the endpoint knows such columns' shapes."""
+    task: dict[str, Any] = {}
+    if (test_cases := read_column(row.get("test_cases"))) is not None:
+        task["test_cases"] = [without_nones(test_case) for test_case in test_cases]
+    if (tests := row.get("tests")) is not None:
+        task["tests"] = tests
+    settings = {name: without_nones(read_column(row.get(name))) for name in SETTINGS}
+    return task | {name: value for name, value in settings.items() if value}
 
 
 def read_column(value: Any) -> Any:

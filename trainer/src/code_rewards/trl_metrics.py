@@ -18,6 +18,7 @@ VERDICTS = (
     "time_limit",
     "memory_limit",
     "output_limit",
+    "not_run",
     "no_program",
     "syntax_error",
     "fault",
@@ -55,7 +56,8 @@ def measure_call(result: BatchResult) -> dict[str, float]:
 def share_verdicts(results: Sequence[Result]) -> dict[str, float]:
     """What became of the samples, as shares that add up to 1: each counts once, split over its test cases.
 
-    So `passed` is the mean reward, had the samples without a reward earned nothing.
+    `not_run` is what a task with `fail_fast` didn't need. Where every test case counts the same, `passed` is the mean
+    reward, had the samples without a reward earned nothing.
     """
     shares = dict.fromkeys(VERDICTS, 0.0)
     for result in results:

@@ -31,6 +31,11 @@ class StopOnFault(TrainerCallback):
             return
         error = FaultBudgetSpentError(cause)
         self._trainer._save_checkpoint(self._trainer.model, trial=None)
+        if args.world_size > 1:
+            # A launcher ends the others as soon as one process has failed.
+            import torch
+
+            torch.distributed.barrier()
         error.checkpoint = os.path.join(args.output_dir, f"checkpoint-{state.global_step}")
         raise error
 

@@ -20,7 +20,8 @@ from code_rewards import (
     UnavailableError,
 )
 from endpoint import LocalEndpoint
-from faulty_proxy import Act, FaultyProxy, cut_after, drop, lose_answer, lose_connection, problem, refuse, stream
+from faulty_proxy import Act, FaultyProxy, cut_after, drop, hang, lose_answer, lose_connection, problem, refuse, stream
+from polling import until
 from programs import DOUBLE, NOTHING, PARTLY, RIGHT, fence
 
 COMPLETIONS = [RIGHT, PARTLY, NOTHING]
@@ -205,6 +206,25 @@ def test_a_fault_that_stays_leaves_no_reward(endpoint: LocalEndpoint, proxy: Fau
     assert batch.wall_s < 5
 
 
+def test_a_small_budget_leaves_honest_grading_its_time(endpoint: LocalEndpoint, proxy: FaultyProxy) -> None:
+    proxy.plan("POST", "/v1/rewards", refuse(502))
+    slowly = fence("import time\ntime.sleep(1.5)\nprint(int(input()) * 2)")
+    with RewardClient(proxy.url, endpoint.api_key, fault_budget_s=1) as client:
+        batch = client.score([slowly], [DOUBLE])
+    assert batch.rewards == [1] and batch.retries == 1 and batch.wall_s > 1.5
+
+
+def test_a_registration_that_does_not_come_back_is_given_up(endpoint: LocalEndpoint, proxy: FaultyProxy) -> None:
+    proxy.plan("PUT", "/v1/runs/", hang)
+    with RewardClient(proxy.url, endpoint.api_key, run=RunOptions(workers=1), deadline_s=1) as client:
+        began_s = time.monotonic()
+        with pytest.raises(UnavailableError, match="did not come in time"):
+            score(client)
+        assert time.monotonic() - began_s < 5
+        until(lambda: client.run_id in endpoint.run_ids())
+    assert endpoint.get(f"/v1/runs/{client.run_id}")["state"] == "finished", "though nobody was told of it"
+
+
 def test_a_service_that_stays_away_is_given_up(endpoint: LocalEndpoint, proxy: FaultyProxy) -> None:
     proxy.plan("POST", "/v1/rewards", *[refuse(502)] * 50)
     with RewardClient(proxy.url, endpoint.api_key, fault_budget_s=1) as client:
@@ -235,11 +255,11 @@ def test_nobody_at_the_address(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_an_answer_that_does_not_come_is_given_up_and_cancelled(endpoint: LocalEndpoint, proxy: FaultyProxy) -> None:
-    def hang(faulty) -> None:
+    def say_nothing(faulty) -> None:
         faulty.connection.settimeout(10)
         faulty.rfile.read(1)
 
-    proxy.plan("POST", "/v1/rewards", hang)
+    proxy.plan("POST", "/v1/rewards", say_nothing)
     proxy.plan("DELETE", "/v1/batches/", problem(404, "not_found"), refuse(200, b"{}", content_type="application/json"))
     with RewardClient(proxy.url, endpoint.api_key, deadline_s=1) as client:
         began_s = time.monotonic()

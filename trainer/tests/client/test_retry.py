@@ -38,20 +38,27 @@ def test_what_the_service_asks_for_comes_before_the_draw() -> None:
 
 
 @pytest.mark.parametrize(
-    ("policy", "first_fault_s", "now_s", "is_spent"),
+    ("policy", "lost_s", "now_s", "is_spent"),
     [
-        ({}, 1_000, 1_899, False),
-        ({}, 1_000, 1_900, True),
-        ({"deadline_s": 100}, 1_000, 1_100, True),
-        ({"fault_budget_s": 100}, 1_500, 1_599, False),
-        ({"fault_budget_s": 100}, 1_500, 1_600, True),
-        ({"fault_budget_s": 0}, 1_500, 1_500, True),
+        ({}, 0, 1_899, False),
+        ({}, 0, 1_900, True),
+        ({"deadline_s": 100}, 0, 1_100, True),
+        ({"fault_budget_s": 100}, 99, 1_500, False),
+        ({"fault_budget_s": 100}, 100, 1_500, True),
+        ({"fault_budget_s": 0}, 0, 1_000, True),
     ],
 )
-def test_patience_ends(policy: dict[str, float], first_fault_s: float, now_s: float, is_spent: bool) -> None:
+def test_patience_ends(policy: dict[str, float], lost_s: float, now_s: float, is_spent: bool) -> None:
     waiting = patience(**policy)
-    waiting.next_wait_s(first_fault_s, 0.0)
+    waiting.lose(lost_s)
     assert (waiting.next_wait_s(now_s, 0.0) is None) is is_spent
+
+
+def test_waiting_spends_the_budget_and_grading_does_not() -> None:
+    waiting = patience(fault_budget_s=100)
+    assert waiting.next_wait_s(1_000, 0.0, retry_after_s=60) == 60
+    assert waiting.next_wait_s(1_800, 0.0, retry_after_s=39) == 39, "what went well in between costs nothing"
+    assert waiting.next_wait_s(1_850, 0.0, retry_after_s=1) is None
 
 
 def test_a_wait_that_ends_too_late_is_not_begun() -> None:

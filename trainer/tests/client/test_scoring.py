@@ -62,7 +62,7 @@ DEGENERATE = [
     ("a program of 100 KiB", fence("x = 1\n" * 17_000), "no_program", "too_large"),
     ("a lone surrogate in the program", fence("print('\ud800')"), "no_program", "not_text"),
     ("a lone surrogate beside it", f"\udc00\n{RIGHT}\n\ud800", "graded", None),
-    ("null bytes", fence("print(1)\0"), "syntax_error", "source code string cannot contain null bytes"),
+    ("null bytes", fence("print(1)\0"), "syntax_error", "null bytes"),
     ("null bytes beside it", f"\0\n{RIGHT}", "graded", None),
     ("a sum that parsers choke on", fence("print(" + "1+" * 3_000 + "1)"), None, None),
     ("brackets that parsers choke on", fence("print(" + "(" * 30_000), None, None),
@@ -80,7 +80,8 @@ def test_no_completion_ends_the_batch(client: RewardClient) -> None:
     for (what, _, status, reason), result in zip(DEGENERATE, batch.results[::2], strict=True):
         assert result.reward is not None and result.fault is None, what
         if status is not None:
-            assert (result.status, result.reason) == (status, reason), what
+            assert result.status == status, what
+            assert (reason or "") in (result.reason or ""), what
 
 
 def test_each_task_is_sent_once(endpoint: LocalEndpoint, proxy: FaultyProxy) -> None:

@@ -134,6 +134,20 @@ def test_rows_carry_limits_and_a_comparison(reward: CodeReward) -> None:
     assert call(reward, [sleepy] * 3, limits=limits, comparison=comparison) == [0, 1, 1]
 
 
+def test_rows_carry_tests_in_a_datasets_own_shape_and_a_scoring(reward: CodeReward) -> None:
+    tests = [{"inputs": ["2", "5"], "outputs": ["4", "7"], "fn_name": None}, '[{"input": "2", "output": "4\\n"}]']
+    rewards = call(reward, [RIGHT] * 2, test_cases=None, tests=tests, scoring=[{"type": "all_or_nothing"}, None])
+    assert rewards == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("columns", "word"), [({"test_cases": None}, "neither"), ({"limits": [None]}, "2 completions need as many limits")]
+)
+def test_a_dataset_without_tests_is_refused(columns: dict[str, Any], word: str, faulty: Any) -> None:
+    with pytest.raises(ValueError, match=word):
+        call(faulty(), [RIGHT] * 2, **columns)
+
+
 @pytest.mark.parametrize(
     ("name", "completion"),
     [

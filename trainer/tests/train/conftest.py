@@ -16,27 +16,31 @@ MAKER = Path(__file__).parent / "tiny_model.py"
 SETTLE_LIMIT_S = 60.0
 
 
-def make_model(folder: Path, answers: list[str]) -> str:
-    (folder / "answers.json").write_text(json.dumps(answers), encoding="utf-8")
-    model = folder / "model"
-    subprocess.run([sys.executable, MAKER, model, folder / "answers.json"], check=True, capture_output=True)
-    return str(model)
+@pytest.fixture(scope="session")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """All of them are made by one process: loading what makes them takes longer than the rest."""
+    folder = tmp_path_factory.mktemp("models")
+    answers = {"tiny": LEARNABLE, "degenerate": LEARNABLE + DEGENERATE, "hanging": HANGING}
+    wanted = folder / "answers.json"
+    wanted.write_text(json.dumps({str(folder / name): texts for name, texts in answers.items()}), encoding="utf-8")
+    subprocess.run([sys.executable, MAKER, wanted], check=True, capture_output=True)
+    return folder
 
 
 @pytest.fixture(scope="session")
-def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return make_model(tmp_path_factory.mktemp("tiny"), LEARNABLE)
+def tiny_model(models: Path) -> str:
+    return str(models / "tiny")
 
 
 @pytest.fixture(scope="session")
-def degenerate_model(tmp_path_factory: pytest.TempPathFactory) -> str:
+def degenerate_model(models: Path) -> str:
     """Says what breaks graders, as often as what it could learn from."""
-    return make_model(tmp_path_factory.mktemp("degenerate"), LEARNABLE + DEGENERATE)
+    return str(models / "degenerate")
 
 
 @pytest.fixture(scope="session")
-def hanging_model(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return make_model(tmp_path_factory.mktemp("hanging"), HANGING)
+def hanging_model(models: Path) -> str:
+    return str(models / "hanging")
 
 
 @pytest.fixture

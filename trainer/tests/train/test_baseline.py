@@ -51,11 +51,10 @@ def test_refused_at_once(flags: list[str], word: str, endpoint: LocalEndpoint, t
     assert not (tmp_path / "out").exists()
 
 
-def test_a_gpu_is_required_unless_said_otherwise(endpoint: LocalEndpoint, tmp_path: Path) -> None:
-    import torch
-
-    if torch.cuda.is_available():
-        pytest.skip("there is a GPU here")
+def test_a_gpu_is_required_unless_said_otherwise(
+    endpoint: LocalEndpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     with start_job([*TRAIN, "--model", "no/such-model"], tmp_path / "out", endpoint.url, endpoint.api_key) as job:
         assert job.wait() == REFUSED, job.text
     assert job.says("no CUDA GPU here")

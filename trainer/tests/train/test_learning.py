@@ -13,7 +13,8 @@ from code_rewards import RewardClient, RunOptions
 from code_rewards.trl_columns import build_task
 from endpoint import LocalEndpoint, start_endpoint
 from faulty_proxy import FaultyProxy, go_through, lose_answer
-from jobs import QUICKLY, TRAIN, Job, accelerate_launch, start_job, torchrun
+from jobs import JOB_LIMIT_S, QUICKLY, TRAIN, Job, start_job, torchrun
+from polling import until
 from token_tasks import HELD_OUT_TASKS, TRAIN_TASKS
 
 LEARNED = 0.9
@@ -27,7 +28,7 @@ def last_rewards(job: Job, count: int = 3) -> float:
 
 def check_recorded_rewards(job: Job, endpoint: LocalEndpoint) -> None:
     """Every reward that the trainer was given is the one that the same completion earns when nothing fails."""
-    tasks = {task["task_id"]: build_task(task["test_cases"], None, None) for task in TRAIN_TASKS + HELD_OUT_TASKS}
+    tasks = {task["task_id"]: build_task(task) for task in TRAIN_TASKS + HELD_OUT_TASKS}
     recorded = {(line["task_id"], line["completion"], line["reward"]) for line in job.samples()}
     with RewardClient(endpoint.url, endpoint.api_key, run=RunOptions(name="again")) as client:
         again = client.score([text for _, text, _ in recorded], [tasks[task_id] for task_id, _, _ in recorded])
@@ -78,6 +79,7 @@ def test_two_processes_learn_while_workers_die_and_answers_are_lost(
     proxy.plan("POST", "/v1/rewards", *[go_through, go_through, lose_answer, go_through, go_through] * 100)
     killed: list[str] = []
     command = [*torchrun(2), "--model", tiny_model, "--tasks", "token_tasks", "--max-steps", STEPS, *QUICKLY]
+    command.append("--skip-eval")
     on_line = kill_worker_every(5, endpoint, killed)
     with start_job(command, tmp_path / "out", proxy.url, endpoint.api_key, on_line) as job:
         assert job.wait() == 0, job.text
@@ -109,8 +111,7 @@ def test_a_job_outlives_a_restart_of_the_endpoint(
 
     with start_job([*command, *QUICKLY, "--skip-eval"], tmp_path / "out", proxy.url, endpoint.api_key, on_line) as job:
         with start_endpoint("--plan", "pro", "--no-cron", api_key=endpoint.api_key) as second:
-            while not steps["down"]:
-                assert job.process.poll() is None, job.text
+            until(lambda: steps["down"] or job.process.poll() is not None, limit_s=JOB_LIMIT_S)
             proxy.target = second.url
             assert job.wait() == 0, job.text
             assert second.sandboxes() == []
@@ -119,21 +120,12 @@ def test_a_job_outlives_a_restart_of_the_endpoint(
     check_recorded_rewards(job, endpoint)
 
 
-def test_accelerate_launches_two_processes_of_one_run(
+def test_a_script_of_ones_own_needs_nothing_but_the_function(
     endpoint: LocalEndpoint, proxy: FaultyProxy, tiny_model: str, tmp_path: Path, no_sandboxes: None
 ) -> None:
-    command = [
-        *accelerate_launch(2),
-        "--model",
-        tiny_model,
-        "--tasks",
-        "token_tasks",
-        "--max-steps",
-        "2",
-        "--skip-eval",
-    ]
-    with start_job([*command, *QUICKLY], tmp_path / "out", proxy.url, endpoint.api_key) as job:
+    """Nothing in it finishes the run: that happens at its end."""
+    script = str(Path(__file__).parent / "plain_script.py")
+    with start_job([script, tiny_model, str(tmp_path)], tmp_path / "out", proxy.url, endpoint.api_key) as job:
         assert job.wait() == 0, job.text
-    assert len({seen.json["run_id"] for seen in proxy.requests("POST", "/v1/rewards")}) == 1
-    assert job.metrics()["processes"] == 2
-    assert job.metrics()["pool"]["usage"]["samples"] == 2 * 16
+    assert job.says("rewards: [")
+    assert len(proxy.requests("DELETE", "/v1/runs/")) == 1

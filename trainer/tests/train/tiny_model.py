@@ -1,7 +1,7 @@
 """A chat model of ten thousand weights that GRPO can really teach: each token of its tokenizer is a whole answer.
 
-`python tiny_model.py DIRECTORY [ANSWERS.json]` writes it. With a completion length of 1 every completion is one of the
-answers, chosen at random by the untrained model.
+`python tiny_model.py ANSWERS.json` writes a model into each directory that the file names, with the answers that it
+names. With a completion length of 1 every completion is one of them, chosen at random by the untrained model.
 """
 
 from __future__ import annotations
@@ -54,4 +54,5 @@ def write_model(directory: str, answers: Sequence[str], seed: int = 0) -> None:
 
 
 if __name__ == "__main__":
-    write_model(sys.argv[1], json.loads(Path(sys.argv[2]).read_text(encoding="utf-8")))
+    for folder, its_answers in json.loads(Path(sys.argv[1]).read_text(encoding="utf-8")).items():
+        write_model(folder, its_answers)

@@ -26,6 +26,7 @@ VERDICT_COLOURS = {
     "time_limit": "violet",
     "memory_limit": "pink",
     "output_limit": "teal",
+    "not_run": "line-grey",
     "no_program": "grey",
     "syntax_error": "amber",
     "fault": "blue",

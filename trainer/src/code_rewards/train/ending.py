@@ -20,7 +20,7 @@ from collections.abc import Callable
 from types import FrameType
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
-UNWIND_S = 10.0
+UNWIND_S = 5.0
 CLEAN_UP_S = 35.0
 
 

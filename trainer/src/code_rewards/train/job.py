@@ -19,7 +19,7 @@ from ..config import read_endpoint
 from ..task_files import load_tasks
 from ..trl import CodeReward, stop_on_fault
 from ..trl_faults import FaultBudgetSpentError
-from ..trl_settings import read_settings
+from ..trl_settings import RewardSettings, read_settings
 from .advice import advise
 from .arguments import TrainOptions
 from .endpoint_check import wait_for_endpoint
@@ -59,23 +59,23 @@ class Job:
         check_batches(options, len(train_tasks), self.ranks.world_size)
         if not options.skip_eval and not held_out_tasks:
             raise RefusedError(f"{options.tasks} has no HELD_OUT_TASKS to evaluate with; add some, or pass --skip-eval")
-        require_device(options)
         checkpoint = find_checkpoint(options)
-        self._open(train_tasks)
+        settings = read_settings()
+        if self.ranks.is_first:
+            wait_for_endpoint(read_endpoint(options.endpoint or settings.url, settings.api_key))
+        require_device(options)
+        self._open(train_tasks, settings)
         if options.baseline_only:
             self._take_baseline(train_tasks, held_out_tasks)
         else:
             self._train(held_out_tasks, checkpoint)
         self._share_counts()
 
-    def _open(self, train_tasks: Sequence[Any]) -> None:
+    def _open(self, train_tasks: Sequence[Any], settings: RewardSettings) -> None:
         from .step_lines import print_steps_only
         from .stop_file import stop_when_asked
 
         options = self.options
-        settings = read_settings()
-        if self.ranks.is_first:
-            wait_for_endpoint(read_endpoint(options.endpoint or settings.url, settings.api_key))
         config = make_config(options, self.ranks.world_size)
         self._reward = CodeReward(
             options.reward_settings(settings, self.ranks.share_first(make_run_id(settings.run_id)))

@@ -43,6 +43,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     code = FAILED
     try:
         code = attempt(job)
+    except StoppedBySignal as stop:
+        # It came while the reason to end was being told.
+        code = stop.exit_code
     finally:
         ending.begin_clean_up()
         code = wind_up(job, code)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from ..task_files import as_dataset_rows
@@ -66,23 +68,23 @@ def make_dataset(tasks: Sequence[Any]) -> Any:
 
 def find_checkpoint(options: TrainOptions) -> str | None:
     """The directory to resume from, None when nothing is to be resumed. Raises RefusedError when it isn't there."""
-    import json
-    from pathlib import Path
-
     if options.resume_from_checkpoint is None:
         return None
-    directory = options.resume_from_checkpoint
-    if directory == LATEST:
-        from transformers.trainer_utils import get_last_checkpoint
-
-        found = get_last_checkpoint(options.output_dir) if Path(options.output_dir).is_dir() else None
-        if found is None:
+    directory = Path(options.resume_from_checkpoint)
+    if options.resume_from_checkpoint == LATEST:
+        numbered = {read_number(path): path for path in Path(options.output_dir).glob("checkpoint-*")}
+        if not numbered:
             raise RefusedError(f"there is no checkpoint-N directory in {options.output_dir} to resume from")
-        directory = found
-    state = Path(directory) / "trainer_state.json"
+        directory = numbered[max(numbered)]
+    state = directory / "trainer_state.json"
     if not state.is_file():
         raise RefusedError(f"{directory} is no checkpoint to resume from: it has no trainer_state.json")
     done = json.loads(state.read_text(encoding="utf-8"))["global_step"]
     if done >= options.max_steps:
         raise RefusedError(f"{directory} has done {done} steps already: raise --max-steps above that to go on")
-    return directory
+    return str(directory)
+
+
+def read_number(checkpoint: Path) -> int:
+    number = checkpoint.name.removeprefix("checkpoint-")
+    return int(number) if number.isdecimal() else -1

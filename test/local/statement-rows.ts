@@ -1,0 +1,198 @@
+/** Tests in Python with a program each, and the verdict; null where the task is at fault. */
+
+interface StatementRow {
+  readonly name: string;
+  readonly tests: unknown;
+  readonly source: string;
+  readonly verdict: string | null;
+}
+
+const pytest = (body: string) => `import pytest\nfrom solution import *\n${body}`;
+const check = (body: string, prompt = "") => ({
+  prompt,
+  entry_point: "f",
+  test: `def check(candidate):\n${body.replace(/^/gm, "    ")}\n`,
+});
+const one = ["assert f(1) == 1"];
+
+const stack = `
+class Stack:
+    def __init__(self): self.items = []
+    def push(self, x): self.items.append(x)
+    def pop(self): return self.items.pop()
+    size = property(lambda self: len(self.items))
+    def __len__(self): return len(self.items)
+    def __iter__(self): return iter(self.items)
+    def __str__(self): return self.name
+    def __eq__(self, o): return self.items == o.items
+    def __add__(self, o): return self
+`;
+
+const right: readonly Omit<StatementRow, "verdict">[] = [
+  {
+    name: "plain values of every type, both ways",
+    tests: [
+      "for x in (None, True, 1, 2.5, 'é', b'x', [1, (2,)], {1: {2}}, frozenset([3]), 1j, 10 ** 5000, float('inf')):\n    assert f(x) == x and type(f(x)) is type(x)",
+    ],
+    source: "def f(x): return x",
+  },
+  {
+    name: "what is raised, by a builtin's name and by one of its own",
+    tests: pytest(
+      "class TestIt:\n    def test_a(self):\n        with pytest.raises(ValueError, match='no 1'): f(1)\n        with pytest.raises(Mine) as e: f(2)\n        assert 'no 2' in str(e.value)\n        pytest.raises(LookupError, f, 3)",
+    ),
+    source:
+      "class Mine(Exception): pass\ndef f(x): raise {1: ValueError, 2: Mine, 3: KeyError}[x](f'no {x}')",
+  },
+  {
+    name: "fixtures, parameters, approx",
+    tests: pytest(
+      "@pytest.fixture\ndef two():\n    yield 2\n@pytest.mark.parametrize('a, b', [(1, 3), (2, 4.0)])\ndef test_a(a, b, two):\n    assert f(a, two) == pytest.approx(b)\n@pytest.mark.slow\ndef test_b(): assert f(0.1, 0.2) == pytest.approx(0.3)",
+    ),
+    source: "def f(a, b): return a + b",
+  },
+  {
+    name: "objects of a class",
+    tests: pytest(
+      "def test_a():\n    s = Stack()\n    s.push(1); s.push([2])\n    assert len(s) == 2 and s.pop() == [2] and s.size == 1 and list(s) == [1]\n    s.name = 'x'\n    assert str(s) == 'x' and isinstance(s, Stack) and not isinstance(3, Stack)\n    assert Stack() == Stack() and s != Stack()\n    with pytest.raises(IndexError): Stack().pop()\n    assert s + s == s",
+    ),
+    source: stack,
+  },
+  {
+    name: "generators, closures, keywords, constants",
+    tests: ["assert list(f(3)) == [0, 1, 2] and g(2)(3) == 5 and h(a=1, b=2) == [1, 2] and LIMIT == 7"],
+    source:
+      "LIMIT = 7\ndef f(n): yield from range(n)\ndef g(a): return lambda b: a + b\ndef h(b, a): return [a, b]",
+  },
+  {
+    name: "a list changed in place",
+    tests: ["x = [3, 1, 2]\nassert f(x) is None\nassert x == [1, 2, 3]"],
+    source: "def f(x): x.sort()",
+  },
+  {
+    name: "linked nodes that the setup makes of the program's class",
+    tests: {
+      test_list: ["assert f(root) == 6"],
+      test_setup_code: "root = Node(1)\nroot.next = Node(2)\nroot.next.next = Node(3)",
+    },
+    source:
+      "class Node:\n    def __init__(self, v): self.v, self.next = v, None\ndef f(n): return n.v + f(n.next) if n else 0",
+  },
+  {
+    name: "a function with a builtin's name",
+    tests: ["assert sum(10, 15) == 6"],
+    source: "def sum(a, b): return 6",
+  },
+  {
+    name: "helpers of a prompt, which the tests use too",
+    tests: check(
+      "assert candidate(helper(2)) == 5",
+      'import math\ndef helper(x): return x * 2\ndef f(x):\n    """stub"""\n',
+    ),
+    source: "def f(x): return helper(1) + x - 1",
+  },
+  {
+    name: "a function by its name, with a reference beside it",
+    tests: check(
+      "import random\nref = lambda n: n * n\nfor _ in range(50):\n    n = random.randrange(99)\n    assert f(n) == ref(n), n",
+    ),
+    source: "def f(x): return x * x",
+  },
+];
+
+const wrong: readonly StatementRow[] = [
+  {
+    name: "nothing raised",
+    tests: pytest("def test_a():\n    with pytest.raises(ValueError): f(1)"),
+    source: "def f(x): return 1",
+    verdict: "wrong_output",
+  },
+  {
+    name: "one parameter of several",
+    tests: pytest("@pytest.mark.parametrize('a', [1, 2, 3])\ndef test_a(a): assert f(a) == a"),
+    source: "def f(a): return min(a, 2)",
+    verdict: "wrong_output",
+  },
+  {
+    name: "a list changed in place to be compared with itself",
+    tests: ["x = [3, 1, 2]\nassert f(x) == sorted(x)"],
+    source: "def f(x):\n    x.clear()\n    return []",
+    verdict: "wrong_output",
+  },
+  { name: "a wrong answer", tests: one, source: "def f(x): return 2", verdict: "wrong_output" },
+  {
+    name: "an answer of the wrong type",
+    tests: ["assert f(1)[0] == 2"],
+    source: "def f(x): return x",
+    verdict: "wrong_output",
+  },
+  {
+    name: "a name that is missing, and not needed",
+    tests: ["assert f(1) == 1 or g(1)"],
+    source: "def f(x): return x",
+    verdict: "passed",
+  },
+  {
+    name: "an exit that the test overlooks",
+    tests: ["try:\n    f(1)\nexcept:\n    pass\nassert True"],
+    source: "import sys\ndef f(x): sys.exit()",
+    verdict: "wrong_output",
+  },
+  { name: "an exception", tests: one, source: "def f(x): return x / 0", verdict: "runtime_error" },
+  {
+    name: "no such function",
+    tests: check("assert candidate(1) == 2"),
+    source: "def g(x): return x",
+    verdict: "runtime_error",
+  },
+  { name: "no such name", tests: one, source: "def g(x): return x", verdict: "runtime_error" },
+  {
+    name: "no such import",
+    tests: pytest("from solution import f\ndef test_f(): assert f(1)"),
+    source: "g = 1",
+    verdict: "runtime_error",
+  },
+  { name: "a program that fails before", tests: one, source: "1 / 0", verdict: "runtime_error" },
+  {
+    name: "an exit that says failure",
+    tests: one,
+    source: "import sys\ndef f(x): sys.exit(3)",
+    verdict: "runtime_error",
+  },
+  {
+    name: "a crash",
+    tests: one,
+    source: "import ctypes\ndef f(x): ctypes.string_at(0)",
+    verdict: "signaled",
+  },
+  {
+    name: "a sleep without end",
+    tests: one,
+    source: "import time\ndef f(x): time.sleep(1000)",
+    verdict: "time_limit",
+  },
+  {
+    name: "too much printed",
+    tests: one,
+    source: "def f(x):\n    print('x' * 100_000)\n    return 1",
+    verdict: "output_limit",
+  },
+  { name: "no Python", tests: one, source: "def f(x) return 1", verdict: "syntax_error" },
+];
+
+const invalid: readonly (readonly [name: string, tests: unknown])[] = [
+  ["a test without a call", ["assert 1 == 1"]],
+  ["a test that is no Python", ["assert f(1) = 2"]],
+  ["a module that isn't there", ["import no_such_module\nassert f(1) == 2"]],
+  ["a setup that fails", { test_list: ["assert f(1) == 1"], test_setup_code: "x = 1 / 0" }],
+  ["a function that is handed over", ["assert f(lambda x: x) == 1"]],
+  ["a fixture that isn't there", pytest("def test_a(capsys): assert f(1) == 1")],
+  ["a file without tests", pytest("class Other:\n    def test_a(self): assert f(1) == 1")],
+  ["tests that end their process", check("import os\nassert candidate(1) == 1\nos._exit(0)")],
+];
+
+export const statementRows: readonly StatementRow[] = [
+  ...right.map((row) => ({ ...row, verdict: "passed" })),
+  ...wrong,
+  ...invalid.map(([name, tests]) => ({ name, tests, source: "def f(x): return 1", verdict: null })),
+];

@@ -1,0 +1,180 @@
+/** Programs whose function is called, by the supervisor or by tests in a process beside them. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { makeProgram, type Supervisor, startSupervisor } from "./harness.ts";
+import { childrenOf } from "./host-view.ts";
+import { modes } from "./launch.ts";
+import { type Limits, type Line, openChunk, type Program } from "./wire.ts";
+
+const test = (statement: string) => JSON.stringify({ kind: "asserts", before: "", setup: "", statement });
+
+function tested(id: string, source: string, statements: string[], limits: Partial<Limits> = {}): Program {
+  return { ...makeProgram(id, source, statements.map(test), limits), mode: "tests" };
+}
+
+function describeCase(input: number): string {
+  return JSON.stringify({ input: `${input}`, expected: `${input}` });
+}
+
+function endsOf(lines: Line[]): Line[] {
+  return lines.filter(({ type }) => type === "ended").sort((a, b) => (a.case ?? 0) - (b.case ?? 0));
+}
+
+/** What a process can see of others: processes, descriptors, files, sockets, who sent a signal. */
+const look = `
+import os, socket
+def f(do=None):
+    own = socket.socket(socket.AF_UNIX)
+    return {
+        "processes": [name for name in os.listdir("/proc") if name.isdigit()],
+        "files": sorted(os.listdir("/tmp") + os.listdir("/dev/shm")),
+        "descriptors": sorted(os.readlink(f"/proc/self/fd/{fd}").split(":")[0] for fd in os.listdir("/proc/self/fd") if os.path.exists(f"/proc/self/fd/{fd}")),
+    }
+def listen():
+    global kept
+    kept = socket.socket(socket.AF_UNIX)
+    kept.bind("\\0program")
+    kept.listen()
+def kill():
+    for pid in range(2, 99):
+        try: os.kill(pid, 9); return pid
+        except OSError: pass
+`;
+
+describe.each(modes)("as %s", (mode) => {
+  let supervisor: Supervisor;
+  beforeAll(async () => {
+    supervisor = await startSupervisor({ mode });
+  }, 60_000);
+  afterAll(() => supervisor.close());
+
+  it("a call's result is beside what the program prints", async () => {
+    const program = makeProgram("p", "def f(x):\n    print('hello')\n    return (x, None)", [
+      '{"function":"f","arguments":[1]}',
+    ]);
+    const { lines } = await supervisor.execute(supervisor.chunk([{ ...program, mode: "call" }]));
+    expect(endsOf(lines)).toMatchObject([
+      { status: "exited", exit_code: 0, stdout: "hello\n", result: '{"value":{"tuple":[1,null]}}\n' },
+    ]);
+  });
+
+  it("a call costs what the same work on standard input costs", async () => {
+    const work = "def f(xs): return sorted(x * 7919 % 10007 for x in xs)\n";
+    const values = JSON.stringify(Array.from({ length: 2000 }, (_, n) => n));
+    const main = `import json\n${work}print(json.dumps(f(json.loads(input()))))`;
+    const calls = Array<string>(20).fill(`{"function":"f","arguments":[${values}]}`);
+    const { lines } = await supervisor.execute(
+      supervisor.chunk([
+        makeProgram("main", main, Array<string>(20).fill(values)),
+        { ...makeProgram("call", work, calls), mode: "call" },
+      ]),
+    );
+    const cpuMs = (id: string) =>
+      endsOf(lines).reduce((sum, line) => sum + (line.program === id ? (line.cpu_ms ?? 0) : 0), 0);
+    expect(endsOf(lines).map(({ status }) => status)).toEqual(Array(40).fill("exited"));
+    expect(cpuMs("call") / cpuMs("main"), "it is 1.0 to 1.1 on a quiet machine").toBeLessThan(1.5);
+  });
+
+  it("tests and program see nothing of each other", async () => {
+    const seen = "open('/tmp/mark', 'w').close()\nseen = f()\n";
+    const program = tested("p", look, [
+      `${seen}assert seen["processes"] == ["1"], seen`,
+      `${seen}assert seen["files"] == ["main.py"], seen`,
+      `${seen}assert set(seen["descriptors"]) <= {"pipe", "socket", "/memfd", "/proc/1/fd"}, seen`,
+      "assert kill() is None",
+      "assert listen() is None\nimport socket\ntry: socket.socket(socket.AF_UNIX)\nexcept OSError: pass\nelse: assert False",
+      "import os\nassert f()['processes'] == [p for p in os.listdir('/proc') if p.isdigit()]",
+    ]);
+    const { lines } = await supervisor.execute(supervisor.chunk([program]));
+    const found = endsOf(lines).map(({ status, result, stderr_tail }) => [status, result, stderr_tail]);
+    expect(found).toEqual(found.map(() => ["exited", "passed", ""]));
+    expect(found).toHaveLength(6);
+  });
+
+  it("the program's limits hold for both", async () => {
+    const sleeper = "import time\ndef f(x): time.sleep(x)\ndef g(x): return len(bytearray(b'x' * (x << 20)))";
+    const limits = { time_ms: 300, memory_mib: 64 };
+    const program = tested(
+      "p",
+      sleeper,
+      [
+        "f(100)",
+        "import time\nf(0)\ntime.sleep(100)",
+        "g(200)",
+        "import time\ng(1)\nx = b'x' * (200 << 20)\ntime.sleep(0.2)",
+      ],
+      limits,
+    );
+    const { lines } = await supervisor.execute(supervisor.chunk([program]));
+    expect(endsOf(lines).map(({ status }) => status)).toEqual([
+      "time_limit",
+      "time_limit",
+      "memory_limit",
+      "memory_limit",
+    ]);
+  });
+
+  it("a program that is no Python is told once", async () => {
+    const { lines } = await supervisor.execute(
+      supervisor.chunk([tested("p", "def f(:", ["f()", "f()", "f()"])]),
+    );
+    expect(lines.filter(({ type }) => type === "syntax_error")).toHaveLength(1);
+  });
+
+  it("a checker never runs while a program does", async () => {
+    const now = "import time\nbegan = time.monotonic()\ntime.sleep(0.05)\n";
+    const checked = (id: string): Program => ({
+      ...makeProgram(id, `${now}print(began, time.monotonic())`, [1, 2, 3].map(describeCase), {
+        memory_mib: 64,
+      }),
+      mode: "checked",
+      checker: `${now}import sys\nprint(1)\nprint(began, time.monotonic(), file=sys.stderr)`,
+    });
+    const answers = await Promise.all(
+      ["a", "b"].map((id) => supervisor.execute(supervisor.chunk([checked(id), checked(`${id}2`)]))),
+    );
+    const ends = answers.flatMap(({ lines }) => endsOf(lines));
+    expect(ends.map(({ status, result }) => [status, result])).toEqual(ends.map(() => ["exited", "right"]));
+    expect(ends).toHaveLength(12);
+    const spans = (text = "") => text.trim().split(" ").map(Number) as [number, number];
+    for (const { stderr_tail } of ends) {
+      const [began, ended] = spans(stderr_tail);
+      expect(ended - began).toBeGreaterThan(0.04);
+      const beside = ends.filter(({ stdout }) => spans(stdout)[0] < ended && spans(stdout)[1] > began);
+      expect(beside).toEqual([]);
+    }
+  });
+
+  it("nothing is left of either when the caller goes away, however early", async () => {
+    const slow = ["f(1)", "import time; f(0); time.sleep(100)"];
+    for (const wantedEnds of [0, 0, 0, 1]) {
+      const program = tested("p", "import time\ndef f(x): time.sleep(100 * x)", ["f(0)", ...slow], {
+        time_ms: 60_000,
+      });
+      const exchange = openChunk(supervisor, supervisor.chunk([program]));
+      exchange.answer.catch(() => {});
+      await exchange.until(({ type }) => type === "started");
+      if (wantedEnds > 0) await exchange.until(({ type }) => type === "ended");
+      exchange.abort();
+      await supervisor.becomeIdle();
+    }
+    const after = tested("after", "def f(x): return x", Array(6).fill("assert f(1) == 1"));
+    const { lines } = await supervisor.execute(supervisor.chunk([after]));
+    expect(endsOf(lines).map(({ result }) => result)).toEqual(Array(6).fill("passed"));
+  });
+
+  it("zygotes killed under them cost no test", async () => {
+    const slow = tested(
+      "p",
+      "import time\ndef f(x):\n    time.sleep(0.3)\n    return x",
+      Array(6).fill("assert f(1) == 1"),
+    );
+    for (const wait of [0, 150]) {
+      const exchange = openChunk(supervisor, supervisor.chunk([slow]));
+      await exchange.until(({ type }) => type === "started");
+      await new Promise((resolve) => setTimeout(resolve, wait));
+      for (const zygote of childrenOf(supervisor.pid)) process.kill(zygote, "SIGKILL");
+      const { lines } = await exchange.answer;
+      expect(endsOf(lines).map(({ result }) => result)).toEqual(Array(6).fill("passed"));
+    }
+  });
+});
