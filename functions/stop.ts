@@ -9,11 +9,10 @@ import { createDynamoDbClient } from "./adapters/dynamodb-client.ts";
 import { findTables } from "./adapters/dynamodb-discovery.ts";
 import { systemClock } from "./adapters/system-clock.ts";
 import { loadConfig } from "./config.ts";
-import { createLineLog } from "./log-lines.ts";
 import { identityKey } from "./pool/identity.ts";
 import { type PoolStop, stopPool } from "./pool/sweep/stop-pool.ts";
 import { Fault } from "./rewards/faults.ts";
-import { wireService } from "./wiring.ts";
+import { wirePool } from "./wiring-pool.ts";
 
 const usage = `npm run stop -- --stage NAME [--table NAME]
 
@@ -51,10 +50,7 @@ async function findTable(stage: string): Promise<string> {
 
 async function stop(table: string): Promise<PoolStop | null> {
   const environment = { ...process.env, CODE_REWARDS_TABLE: table, CODE_REWARDS_AUTH: "aws_iam" };
-  const { pool } = wireService(loadConfig(environment), {
-    clock: systemClock,
-    ...createLineLog(console.error),
-  });
+  const { pool } = wirePool(loadConfig(environment), { clock: systemClock });
   if ((await pool.table.get(identityKey)) === undefined) return null;
   return stopPool(pool, { deadlineAtMs: systemClock.nowMs() + withinMs });
 }

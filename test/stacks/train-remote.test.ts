@@ -14,6 +14,7 @@ import { localClient, makeTrainingSite, type TrainingSite } from "./aws/training
 import { makeTemplate } from "./aws/training-template.ts";
 import { bootMachine } from "./boot/machine.ts";
 import { ensurePlatform, projectRoot } from "./platform.ts";
+import { theResource } from "./reading.ts";
 import { makeScene } from "./scenes.ts";
 import { bootScript } from "./trainer-rules.ts";
 import { until } from "./until.ts";
@@ -255,6 +256,18 @@ describe.concurrent("a job", () => {
     },
     limitMs,
   );
+});
+
+it("a job that AWS gives no machine for is refused in AWS's own words, and its name is free again", async () => {
+  const graph = await makeScene("trainer");
+  const { inputs } = theResource(graph, "aws:ec2/launchTemplate:LaunchTemplate", "Trainer");
+  Object.assign(inputs, { name: "code-rewards-full-trainer", securityGroupIds: ["sg-that-is-not-there"] });
+  await makeTemplate(ec2, graph, site.bucket);
+  for (const _ of ["once", "again"]) {
+    const { code, stderr } = await trainRemote("--stage", "full", "--name", "none", "--model", "m").outcome;
+    expect(code).toBe(1);
+    expect(stderr).toContain("AWS gives no machine: InvalidGroup.NotFound: ");
+  }
 });
 
 it("a stage without a trainer is told how to have one", async () => {
