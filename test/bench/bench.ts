@@ -1,68 +1,88 @@
 /**
- * `npm run bench [-- --json FILE]`: what grading costs on this machine.
+ * `npm run bench [-- --json FILE] [--picture FILE] [--only TEXT]`: what grading costs on this machine, beside the
+ * published recipe's shape.
  *
- * Starts the local stack as a process, sends batches of different right programs through the endpoint, and reads the
- * CPU time of its whole process tree. Exits with 1 when a program costs more than the bound. CPU seconds are what to
- * compare between machines; wall time says how noisy this one was.
+ * Both grade the same programs on the same server of sandboxes, with as many workers, in turn. CPU seconds are those of
+ * whole process trees: they are what to compare between machines, while wall time also says how noisy this one was.
+ * Exits with 1 when a floor is missed.
  */
 import { writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
-import { requestRewards } from "../../functions/local/rewards-client.ts";
-import { type LocalStackProcess, startLocalStackProcess } from "./local-stack-process.ts";
-import { readTreeCpuSeconds } from "./process-tree.ts";
-import { benchTask, writeProgram } from "./programs.ts";
+import type { Contestant } from "./contestant.ts";
+import { createEndpointContestant } from "./endpoint-contestant.ts";
+import { type Figures, figuresOf } from "./figures.ts";
+import { judgeFloors, type LoadFigures } from "./floors.ts";
+import { type Load, loads, warmUp } from "./loads.ts";
+import { startLocalStackProcess } from "./local-stack-process.ts";
+import { measureRound, type Round } from "./measurement.ts";
+import { drawPicture } from "./picture.ts";
+import { createRecipeContestant } from "./recipe/recipe-contestant.ts";
+import { countRequests } from "./requests.ts";
 
-const cpuSecondsPerProgramBound = 0.045;
-const programsPerBatch = 64;
-const batches = 5;
+const workers = 2;
 
-interface BatchCost {
-  readonly wallSeconds: number;
-  readonly cpuSecondsPerProgram: number;
+const { values } = parseArgs({
+  options: { json: { type: "string" }, picture: { type: "string" }, only: { type: "string", default: "" } },
+});
+const chosen = loads.filter(({ name }) => name.includes(values.only));
+
+const figures = await measureLoads();
+for (const [name, { endpoint, recipe }] of figures) {
+  console.log(`\n${name}`);
+  console.table({ endpoint: rounded(endpoint), ...(recipe && { recipe: rounded(recipe) }) });
 }
+if (chosen.length === loads.length) await judge();
 
-let variant = 0;
-
-async function measureBatch(stack: LocalStackProcess): Promise<BatchCost> {
-  const samples = Array.from({ length: programsPerBatch }, () => {
-    variant += 1;
-    return { task: "totals", completion: writeProgram(variant) };
-  });
-  const cpuBefore = readTreeCpuSeconds(stack.pid);
-  const startedAt = performance.now();
-  const { rewards } = await requestRewards(stack, { tasks: { totals: benchTask }, samples });
-  const wallSeconds = (performance.now() - startedAt) / 1000;
-  const cpuSeconds = readTreeCpuSeconds(stack.pid) - cpuBefore;
-  if (rewards.some((reward) => reward !== 1)) throw new Error(`a right program was not scored 1: ${rewards}`);
-  return { wallSeconds, cpuSecondsPerProgram: cpuSeconds / programsPerBatch };
-}
-
-function median(values: readonly number[]): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
-}
-
-const { values } = parseArgs({ options: { json: { type: "string" } } });
-const stack = await startLocalStackProcess();
-try {
-  await measureBatch(stack); // warms caches and the compiler up; not counted
-  const costs: BatchCost[] = [];
-  for (let i = 0; i < batches; i++) costs.push(await measureBatch(stack));
-  const report = {
-    programs_per_batch: programsPerBatch,
-    cases_per_program: benchTask.test_cases.length,
-    batches,
-    wall_seconds: median(costs.map((cost) => cost.wallSeconds)),
-    programs_per_second: programsPerBatch / median(costs.map((cost) => cost.wallSeconds)),
-    cpu_seconds_per_program: median(costs.map((cost) => cost.cpuSecondsPerProgram)),
-    cpu_seconds_per_program_bound: cpuSecondsPerProgramBound,
-  };
-  console.table(report);
-  if (values.json) writeFileSync(values.json, `${JSON.stringify(report, null, 2)}\n`);
-  if (!(report.cpu_seconds_per_program <= cpuSecondsPerProgramBound)) {
-    console.error("a program costs more CPU time than the bound");
-    process.exitCode = 1;
+async function measureLoads(): Promise<ReadonlyMap<string, LoadFigures>> {
+  const stack = await startLocalStackProcess(["--no-cron", "--plan", "pro"]);
+  const endpoint = createEndpointContestant(stack);
+  const recipe = await createRecipeContestant(stack.e2b, workers);
+  try {
+    for (const contestant of [endpoint, recipe]) await contestant.grade(warmUp.make(0));
+    const byLoad = new Map<string, LoadFigures>();
+    for (const load of chosen) byLoad.set(load.name, await measureLoad(load, endpoint, recipe, stack.pid));
+    return byLoad;
+  } finally {
+    await recipe.close();
+    await stack.stop();
   }
-} finally {
-  await stack.stop();
+}
+
+async function measureLoad(
+  load: Load,
+  endpoint: Contestant,
+  recipe: Contestant,
+  serverPid: number,
+): Promise<LoadFigures> {
+  const ours: Round[] = [];
+  const theirs: Round[] = [];
+  for (let round = 0; round < load.rounds; round += 1) {
+    ours.push(await measureRound(endpoint, load, round, serverPid));
+    if (load.isCompared) theirs.push(await measureRound(recipe, load, round, serverPid));
+  }
+  const programs = load.expected.length;
+  return {
+    endpoint: figuresOf(ours, programs),
+    ...(load.isCompared && { recipe: figuresOf(theirs, programs) }),
+  };
+}
+
+async function judge(): Promise<void> {
+  const requests = await countRequests(warmUp, workers);
+  console.log("\nrequests of one warm batch of 64");
+  console.table(requests);
+  const floors = judgeFloors(figures, requests.endpoint.requestsPerProgram);
+  console.table(floors);
+  const report = { loads: Object.fromEntries(figures), requests, floors };
+  if (values.json) writeFileSync(values.json, `${JSON.stringify(report, null, 2)}\n`);
+  if (values.picture) writeFileSync(values.picture, drawPicture(figures));
+  const missed = floors.filter(({ isHeld }) => !isHeld);
+  for (const { what } of missed) console.error(`missed: ${what}`);
+  if (missed.length > 0) process.exitCode = 1;
+}
+
+function rounded(figuresOfLoad: Figures): Record<string, number> {
+  return Object.fromEntries(
+    Object.entries(figuresOfLoad).map(([name, value]) => [name, Number(value.toPrecision(3))]),
+  );
 }

@@ -9,6 +9,8 @@ export interface LocalStackProcess {
   readonly pid: number;
   readonly url: string;
   readonly apiKey: string;
+  /** How E2B's own client reaches the server of sandboxes. */
+  readonly e2b: { readonly apiKey: string; readonly apiUrl: string; readonly sandboxUrl: string };
   readonly child: ChildProcess;
   stop(): Promise<void>;
 }
@@ -35,6 +37,7 @@ export async function startLocalStackProcess(
     pid: child.pid ?? 0,
     url: ready.url,
     apiKey: ready.api_key,
+    e2b: { apiKey: "e2b_local", apiUrl: ready.e2b_api_url, sandboxUrl: ready.e2b_sandbox_url },
     child,
     async stop() {
       child.kill("SIGTERM");
