@@ -1,7 +1,8 @@
 /** Requests that a batch costs, counted by proxies in front of the sandboxes and the table. */
 import { startDynamoDb } from "../../functions/local/dynamodb.ts";
 import { startE2bServer } from "../../functions/local/e2b/server.ts";
-import { type SeenRequest, startWatchingProxy } from "../local/watching-proxy.ts";
+import type { SeenRequest } from "../faults/proxy/fault.ts";
+import { startFaultProxy } from "../faults/proxy/fault-proxy.ts";
 import type { Contestant } from "./contestant.ts";
 import { createEndpointContestant } from "./endpoint-contestant.ts";
 import type { Load } from "./loads.ts";
@@ -16,8 +17,8 @@ export interface RequestCounts {
 }
 
 const apiKey = "e2b_local";
-const isWrite = ({ headers }: SeenRequest) =>
-  /PutItem|UpdateItem|DeleteItem|BatchWrite|TransactWrite/.test(String(headers["x-amz-target"]));
+const isWrite = ({ operation }: SeenRequest) =>
+  /PutItem|UpdateItem|DeleteItem|BatchWrite|TransactWrite/.test(operation ?? "");
 
 /** Each contestant grades one warm batch of the load, whose requests are counted. */
 export async function countRequests(
@@ -26,32 +27,34 @@ export async function countRequests(
 ): Promise<Record<Contestant["name"], RequestCounts>> {
   const e2b = await startE2bServer({ apiKey, plan: "pro", cpuCount: 1, log: () => {} });
   const table = await startDynamoDb({ port: 0 });
-  const api = await startWatchingProxy(e2b.apiUrl);
-  const sandboxes = await startWatchingProxy(e2b.sandboxUrl);
-  const rows = await startWatchingProxy(table.endpoint);
-  const closers = [rows.close, sandboxes.close, api.close, table.close, e2b.close];
+  const proxy = await startFaultProxy({
+    control: e2b.apiUrl,
+    sandbox: e2b.sandboxUrl,
+    table: table.endpoint,
+  });
+  const closers = [proxy.close, table.close, e2b.close];
   try {
-    const stack = await startLocalStackProcess(["--no-cron"], {
-      E2B_API_URL: api.url,
-      E2B_SANDBOX_URL: sandboxes.url,
-      DYNAMODB_ENDPOINT: rows.url,
-    });
+    const stack = await startLocalStackProcess(["--no-cron"], { E2B_API_KEY: apiKey, ...proxy.environment });
     closers.unshift(stack.stop);
     const endpoint = createEndpointContestant(stack);
     const recipe = await createRecipeContestant(
-      { apiKey, apiUrl: api.url, sandboxUrl: sandboxes.url },
+      { apiKey, apiUrl: proxy.controlUrl, sandboxUrl: proxy.sandboxUrl },
       workers,
     );
     closers.unshift(recipe.close);
     const count = async (contestant: Contestant): Promise<RequestCounts> => {
       await contestant.grade(load.make(0)); // now its workers are there
-      const [e2bBefore, rowsBefore] = [api.seen.length + sandboxes.seen.length, rows.seen.length];
+      const before = proxy.requests.length;
       await contestant.grade(load.make(1));
-      const asked = rows.seen.slice(rowsBefore);
-      const tableWrites = asked.filter(isWrite).length;
-      const ofE2b = api.seen.length + sandboxes.seen.length - e2bBefore;
-      const requestsPerProgram = (ofE2b + asked.length) / load.expected.length;
-      return { e2b: ofE2b, tableReads: asked.length - tableWrites, tableWrites, requestsPerProgram };
+      const asked = proxy.requests.slice(before);
+      const ofTable = asked.filter(({ path }) => path === "table");
+      const tableWrites = ofTable.filter(isWrite).length;
+      return {
+        e2b: asked.length - ofTable.length,
+        tableReads: ofTable.length - tableWrites,
+        tableWrites,
+        requestsPerProgram: asked.length / load.expected.length,
+      };
     };
     return { endpoint: await count(endpoint), recipe: await count(recipe) };
   } finally {
