@@ -5,6 +5,9 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { toolsFolder } from "./tools.ts";
 
+// About Node's future, once for each client.
+process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED ??= "true";
+
 export interface AwsStandIn {
   readonly url: string;
   /** What a process needs to talk to it in the place of AWS. */
