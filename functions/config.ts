@@ -1,7 +1,7 @@
 /** What a deployment is told by its environment, and by the secrets that are linked to it. */
 import { z } from "zod";
 import { readLinkedSecrets } from "./adapters/linked-secrets.ts";
-import { defaultShape, listRates } from "./pool/cost.ts";
+import { defaultShape, listRates, workerReserveMib } from "./pool/cost.ts";
 import { plans } from "./pool/settings.ts";
 import { Fault } from "./rewards/faults.ts";
 import type { ServiceSettings } from "./wiring.ts";
@@ -10,7 +10,7 @@ const text = z.string().trim().min(1);
 const address = z.url({ protocol: /^https?$/ });
 const hostname = text.regex(/^[a-z0-9.-]+(:\d+)?$/i, "must be a host's name, such as e2b.app");
 /** What the supervisor keeps, and the least that a test case may be given. */
-const leastMemoryMib = 128 + 32;
+const leastMemoryMib = workerReserveMib + 32;
 const count = z.coerce.number().int().min(1);
 const usd = z.coerce.number().nonnegative();
 

@@ -11,16 +11,13 @@ import { createApp } from "./api/app.ts";
 import { hashApiKey } from "./api/authentication.ts";
 import type { LogEvent } from "./api/log.ts";
 import { cancelBatch } from "./pool/batches/cancel-batch.ts";
-import { type WorkerRates, workersCostUsd } from "./pool/cost.ts";
+import { type WorkerRates, workerReserveMib, workersCostUsd } from "./pool/cost.ts";
 import { createLeaseSource, type LeaseSource, type PoolEvent } from "./pool/lease-source.ts";
 import { probePool } from "./pool/readiness.ts";
 import { createRunService } from "./pool/runs/run-service.ts";
 import { hostBatches, type RequestHost } from "./rewards/hosted-batches.ts";
 import { createRunGrader } from "./rewards/run-grading.ts";
 import { type PoolDeps, type PoolWiring, type WiredPool, wirePool } from "./wiring-pool.ts";
-
-/** What the supervisor keeps of a worker's memory for itself. */
-const workerReserveMib = 128;
 
 export interface ServiceSettings extends PoolWiring {
   /** Valid bearer keys; several while one is replaced. */

@@ -14,6 +14,8 @@ export interface WorkerShape {
 export const listRates: WorkerRates = { usdPerVcpuHour: 0.0504, usdPerGibHour: 0.0162 };
 /** E2B's default template. */
 export const defaultShape: WorkerShape = { vcpus: 2, memoryMib: 512 };
+/** What the supervisor keeps of a worker's memory for itself: `_OWN_MEMORY_MIB` of its main.py. */
+export const workerReserveMib = 128;
 
 /** Dollars for so much time of workers of that shape. */
 export function workersCostUsd(

@@ -1,7 +1,9 @@
 /** How a deployment is configured, and what becomes of one that isn't. */
+import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { createMisconfiguredApp } from "../../functions/api/misconfigured-app.ts";
 import { loadConfig } from "../../functions/config.ts";
+import { workerReserveMib } from "../../functions/pool/cost.ts";
 import { Fault } from "../../functions/rewards/faults.ts";
 
 it("lives without its configuration, and says to whoever asks what is missing", async () => {
@@ -77,4 +79,9 @@ it("has the plan's limits unless told otherwise, and E2B's list prices", () => {
     worker: { vcpus: 2, memoryMib: 512 },
     rates: { usdPerVcpuHour: 0.0504, usdPerGibHour: 0.0162 },
   });
+});
+
+it("counts on as much of a worker's memory as the supervisor really keeps", () => {
+  const supervisor = readFileSync("functions/supervisor/main.py", "utf8");
+  expect(supervisor).toContain(`_OWN_MEMORY_MIB = ${workerReserveMib}\n`);
 });

@@ -11,7 +11,7 @@ import { storm } from "./weather.ts";
 vi.setConfig({ testTimeout: 180_000 });
 
 /** How long the worlds go on; more of them come with `npm run simulate`. */
-const seconds = 60;
+const seconds = 100;
 
 describe("pools in which everything fails now and then", () => {
   it("keep their promises", async () => {
