@@ -47,6 +47,33 @@ export interface SimulatedSandbox extends ListedSandbox {
   readonly holdings: Set<Holding>;
 }
 
+/** Between how many and how many milliseconds what takes. */
+export type RangeMs = readonly [leastMs: number, mostMs: number];
+
+export interface Latencies {
+  /** To the table, and the same back. */
+  readonly tableWayMs: RangeMs;
+  readonly creationMs: RangeMs;
+  /** From a sandbox to a supervisor that has proved its isolation. */
+  readonly readinessMs: RangeMs;
+  /** From a handler to a worker. */
+  readonly workerWayMs: RangeMs;
+}
+
+export const usualLatencies: Latencies = {
+  tableWayMs: [1, 9],
+  creationMs: [400, 3_400],
+  readinessMs: [200, 1_200],
+  workerWayMs: [10, 30],
+};
+
+/** What the supervisor of a sandbox does with a chunk that has reached it. */
+export type Supervise = (sandboxId: string, chunk: Chunk, signal: AbortSignal) => AsyncIterable<WorkerEvent>;
+
+export function drawMs([leastMs, mostMs]: RangeMs, random: () => number): number {
+  return leastMs + random() * (mostMs - leastMs);
+}
+
 export interface CloudWorld {
   readonly time: SimulatedTime;
   readonly random: () => number;
@@ -57,6 +84,9 @@ export interface CloudWorld {
   readonly lifeMs: number;
   /** Whether the table says that this life of the slot is being created, by a creator who is not late. */
   readonly isBeingCreated: (slot: number, generation: number) => boolean;
+  readonly latencies: Latencies;
+  /** Without one a chunk takes the time that its deadline says. */
+  readonly supervise?: Supervise;
 }
 
 export interface SimulatedCloud {
@@ -78,7 +108,7 @@ export interface SimulatedCloud {
 const createTimeoutMs = 45_000;
 
 export function createCloud(world: CloudWorld): SimulatedCloud {
-  const { time, random, watch, weather } = world;
+  const { time, random, watch, weather, latencies } = world;
   const alive = new Map<string, SimulatedSandbox>();
   let landed = 0;
   const fault = (what: string) => new Fault("sandbox_unavailable", what);
@@ -150,11 +180,11 @@ export function createCloud(world: CloudWorld): SimulatedCloud {
       await time.sleep(random() < 0.5 ? createTimeoutMs : random() * 5_000);
       return { kind: "ambiguous", fault: fault("no answer") };
     }
-    await time.sleep(400 + random() * 3_000);
+    await time.sleep(drawMs(latencies.creationMs, random));
     const sandbox = land(order);
     const { sandboxId } = sandbox;
     sandbox.isBeingMade = true;
-    await time.sleep(200 + random() * 1_000);
+    await time.sleep(drawMs(latencies.readinessMs, random));
     sandbox.isBeingMade = false;
     if (random() < odds.createUnproved) {
       watch.counts.createsUnproved += 1;
@@ -212,12 +242,16 @@ export function createCloud(world: CloudWorld): SimulatedCloud {
     token: number,
     signal: AbortSignal,
   ): AsyncIterable<WorkerEvent> {
-    await time.sleep(10 + random() * 20);
+    await time.sleep(drawMs(latencies.workerWayMs, random));
     if (!process.isAlive()) return;
     const sandbox = alive.get(sandboxId);
     if (sandbox === undefined) throw new Fault("worker_lost", "no such sandbox");
     if (token < sandbox.highestToken) throw new Fault("supervisor_protocol", "stale token");
     supersede(watch, sandbox, token, process);
+    if (world.supervise !== undefined) {
+      yield* world.supervise(sandboxId, chunk, signal);
+      return;
+    }
     const odds = weather();
     if (random() < odds.sandboxDeath) {
       time.after(random() * chunk.deadlineMs, () => {

@@ -36,17 +36,24 @@ export function startContainer(world: World, name: string): Container {
   };
 }
 
+export interface Containers<C> {
+  /** Serves a request in some container; `crashed` when that one died over it. */
+  serve<T>(request: (container: C) => Promise<T>): Promise<T | "crashed">;
+}
+
 /** Containers that wait for requests; a new one is started when none does. */
-export function createContainers(world: World, names: string) {
-  const idle: Container[] = [];
+export function createContainers<C extends { readonly process: SimulatedProcess }>(
+  world: World,
+  start: (number: number) => C,
+): Containers<C> {
+  const idle: C[] = [];
   let started = 0;
   return {
-    /** Serves a request in some container; `crashed` when that one died over it. */
-    async serve<T>(request: (container: Container) => Promise<T>): Promise<T | "crashed"> {
+    async serve(request) {
       // Some time later a container that froze after its answer may still stand still: the request waits with it.
       const at = Math.floor(world.random() * idle.length);
       const [found] = idle.splice(at, 1);
-      const container = found?.process.isAlive() ? found : startContainer(world, `${names}${++started}`);
+      const container = found?.process.isAlive() ? found : start(++started);
       const answer = request(container);
       // A crash is the end of the request, not an error of it.
       answer.catch(() => {});

@@ -8,8 +8,10 @@ import {
   type BatchPlan,
   type BatchResult,
   type Container,
+  type Containers as ContainersOf,
   createContainers,
   serveBatch,
+  startContainer,
 } from "./containers.ts";
 import type { World } from "./world.ts";
 
@@ -25,11 +27,11 @@ export interface TrainerLoad {
   readonly heartbeats: boolean;
 }
 
-type Containers = ReturnType<typeof createContainers>;
+type Containers = ContainersOf<Container>;
 
 /** Lives until the load is over. */
 export async function trainer(world: World, name: string, load: TrainerLoad): Promise<void> {
-  const containers = createContainers(world, `${name}.c`);
+  const containers = createContainers(world, (number) => startContainer(world, `${name}.c${number}`));
   await world.time.sleep(world.random() * 30_000);
   for (let run = 1; world.isLoaded(); run += 1) {
     await trainOnce(world, containers, `${name}.r${run}`, load);

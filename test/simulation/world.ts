@@ -6,7 +6,14 @@ import { type PoolSettings, plans, poolSettings } from "../../functions/pool/set
 import { readSlotRow, slotColumns, slotKey } from "../../functions/pool/slot-row.ts";
 import type { SweepContext } from "../../functions/pool/sweep/sweep.ts";
 import { createMemoryTable, type MemoryTable } from "../pool/memory-table.ts";
-import { createCloud, type SimulatedCloud } from "./cloud.ts";
+import {
+  createCloud,
+  drawMs,
+  type Latencies,
+  type SimulatedCloud,
+  type Supervise,
+  usualLatencies,
+} from "./cloud.ts";
 import { fenceViolation } from "./fences.ts";
 import { type SimulatedProcess, startProcess } from "./process.ts";
 import { createSimulatedTime, type SimulatedTime } from "./simulated-time.ts";
@@ -54,6 +61,8 @@ export interface WorldOptions {
   readonly weather: Weather;
   readonly settings: Partial<PoolSettings> & { readonly slots: number };
   readonly mutate?: (table: Table) => Table;
+  readonly latencies?: Latencies;
+  readonly supervise?: Supervise;
 }
 
 const startMs = 1_800_000_000_000;
@@ -71,7 +80,7 @@ export function seeded(seed: number): () => number {
 }
 
 export function createWorld(options: WorldOptions): World {
-  const { seed } = options;
+  const { seed, latencies = usualLatencies, supervise } = options;
   const random = seeded(seed);
   const time = createSimulatedTime(startMs);
   const watch = createWatch(time, options.weather.name, seed);
@@ -79,7 +88,7 @@ export function createWorld(options: WorldOptions): World {
   const runs = new Map<string, RunTruth>();
   const checkWrite = createWriteCheck(watch, settings, options.weather.handlers.skewMs);
   const truth = createMemoryTable(
-    () => time.sleep(1 + Math.floor(random() * 8)),
+    () => time.sleep(Math.floor(drawMs(latencies.tableWayMs, random))),
     (verb, sk, after, before) => {
       if (sk.startsWith(runPrefix)) noteRun(runs, sk.slice(runPrefix.length), after, time.nowMs());
       else checkWrite(verb, sk, after, before);
@@ -91,6 +100,8 @@ export function createWorld(options: WorldOptions): World {
     ...parts,
     slots: settings.slots,
     lifeMs: settings.lifeMs,
+    latencies,
+    ...(supervise === undefined ? {} : { supervise }),
     isBeingCreated(slot, generation) {
       const { sk } = slotKey(slot);
       const stored = truth.rows().find((row) => row.sk === sk);
