@@ -2,7 +2,8 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { SampleResult } from "../../functions/rewards/batch.ts";
 import { Fault } from "../../functions/rewards/faults.ts";
-import { batchOf, echoTask, grade } from "./batches.ts";
+import { grade } from "./batches.ts";
+import { batchOf, echoTask } from "./echo-batches.ts";
 import { lost, obey, type Script, type Step } from "./scripted-workers.ts";
 
 const failFast = {

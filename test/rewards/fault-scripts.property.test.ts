@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { Fault } from "../../functions/rewards/faults.ts";
-import { batchOf, echoTask, grade } from "./batches.ts";
+import { grade } from "./batches.ts";
+import { batchOf, echoTask } from "./echo-batches.ts";
 import { lost, type Script, type Step, type Turn } from "./scripted-workers.ts";
 
 /** What may happen at a case's turn. `well` does what the program would do. */

@@ -2,7 +2,8 @@ import { describe, expect, it } from "vitest";
 import { Fault, type FaultCode } from "../../functions/rewards/faults.ts";
 import type { WorkerEvent } from "../../functions/rewards/ports.ts";
 import { allRight, badMeets, many, others, withBad } from "./bad-programs.ts";
-import { batchOf, echoTask, grade, startGrading } from "./batches.ts";
+import { grade, startGrading } from "./batches.ts";
+import { batchOf, echoTask } from "./echo-batches.ts";
 import { endCase, lost, obey, type Step, type Turn } from "./scripted-workers.ts";
 import { createVirtualClock, settle, type VirtualClock } from "./virtual-clock.ts";
 

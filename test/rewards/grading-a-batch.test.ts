@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { batchOf, echoTask, fence, grade, startGrading, taskOf } from "./batches.ts";
+import { grade, startGrading } from "./batches.ts";
+import { batchOf, echoTask, fence, taskOf } from "./echo-batches.ts";
 import { obey } from "./scripted-workers.ts";
 import { settle } from "./virtual-clock.ts";
 

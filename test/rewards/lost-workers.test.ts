@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { allRight, badMeets, many, others, withBad } from "./bad-programs.ts";
-import { batchOf, echoTask, grade } from "./batches.ts";
+import { grade } from "./batches.ts";
+import { batchOf, echoTask } from "./echo-batches.ts";
 import { lost, obey } from "./scripted-workers.ts";
 
 describe("a worker that is lost while a program runs", () => {

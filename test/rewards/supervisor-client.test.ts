@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { cancel, executeChunk, readHealth } from "../../functions/adapters/supervisor-client.ts";
 import { systemClock } from "../../functions/adapters/system-clock.ts";
 import type { WorkerEvent } from "../../functions/rewards/ports.ts";
-import { limits } from "./batches.ts";
+import { limits } from "./echo-batches.ts";
 import {
   chunk,
   ended,

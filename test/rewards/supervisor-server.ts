@@ -7,7 +7,7 @@ import { afterEach } from "vitest";
 import { executeChunk, type FencedConnection } from "../../functions/adapters/supervisor-client.ts";
 import { systemClock } from "../../functions/adapters/system-clock.ts";
 import type { Chunk, Clock, WorkerEvent } from "../../functions/rewards/ports.ts";
-import { limits } from "./batches.ts";
+import { limits } from "./echo-batches.ts";
 
 export const chunk: Chunk = {
   chunkId: "chunk-1",

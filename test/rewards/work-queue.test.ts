@@ -4,7 +4,7 @@ import { chunkLimits } from "../../functions/rewards/chunking.ts";
 import type { PlannedProgram } from "../../functions/rewards/plan.ts";
 import { firstStage, nextStage } from "../../functions/rewards/stages.ts";
 import { type Assignment, createWorkQueue, type WorkQueue } from "../../functions/rewards/work-queue.ts";
-import { echoTask } from "./batches.ts";
+import { echoTask } from "./echo-batches.ts";
 
 function program(id: number, cases: number, failFast = false): PlannedProgram {
   const task = { ...echoTask(cases), failFast };

@@ -1,0 +1,157 @@
+/**
+ * One point of the sweep: a trainer of some ranks over a pool that is warm. In each step every rank sends a batch, all
+ * wait until the last one is answered, and then for as long as the GPU takes until the next.
+ */
+import { plans } from "../../functions/pool/settings.ts";
+import { startRun } from "../../functions/pool/sweep/start-run.ts";
+import { type Containers, createContainers } from "../simulation/containers.ts";
+import { cron } from "../simulation/crons.ts";
+import { calm } from "../simulation/weather.ts";
+import { createWorld, seeded, type World } from "../simulation/world.ts";
+import { latencies, rankSkewMs, slotsPerWorker, thinkMs } from "./assumptions.ts";
+import { countRequests, noRequests, type RequestCounts } from "./counted.ts";
+import { type Figures, figuresOf } from "./figures.ts";
+import { type Handler, startHandler } from "./handlers.ts";
+import { createBatches } from "./programs.ts";
+import { createSupervisors, type Supervisors } from "./supervisors.ts";
+
+export interface Point {
+  readonly workers: number;
+  /** Of each batch. */
+  readonly samples: number;
+  /** Sent at once in each step. */
+  readonly batches: number;
+  /** That are measured; another one warms up. */
+  readonly steps: number;
+}
+
+export interface BatchSeen {
+  readonly wallMs: number;
+  readonly queueMs: number;
+  readonly programs: number;
+  readonly faults: number;
+}
+
+export interface Observed {
+  readonly point: Point;
+  readonly batches: readonly BatchSeen[];
+  /** From when a step's first batch is sent until its last one is answered. */
+  readonly stepsMs: readonly number[];
+  /** Of all workers, the time between steps included. */
+  readonly paidMs: number;
+  readonly busyMs: number;
+  readonly chunks: number;
+  readonly handlers: RequestCounts;
+  readonly sweeps: RequestCounts;
+  readonly violations: readonly string[];
+  readonly events: number;
+}
+
+const runId = "training";
+/** As long as a batch may take. */
+const deadlineMs = 840_000;
+
+interface Scene {
+  readonly world: World;
+  readonly supervisors: Supervisors;
+  readonly containers: Containers<Handler>;
+  readonly handlers: RequestCounts;
+  readonly sweeps: RequestCounts;
+}
+
+/** Lives through a point; the same again from the same seed. */
+export async function runPoint(point: Point, seed: number): Promise<Figures> {
+  const scene = setScene(point, seed);
+  const observed = await scene.world.time.run(live(scene, point, seed), 48 * 3_600_000);
+  return figuresOf(observed, slotsPerWorker);
+}
+
+function setScene(point: Point, seed: number): Scene {
+  const handlers = noRequests();
+  const sweeps = noRequests();
+  const supervisors = createSupervisors(() => base);
+  const plan = point.workers <= plans.hobby.slots ? plans.hobby : plans.pro;
+  const base: World = createWorld({
+    seed,
+    weather: calm,
+    settings: { ...plan, lifeMs: plans.pro.lifeMs },
+    latencies,
+    supervise: supervisors.supervise,
+  });
+  const world = { ...base, contextOf: (process) => countRequests(base.contextOf(process), sweeps) } as World;
+  const containers = createContainers(base, (number) => startHandler(base, `h${number}`, handlers));
+  return { world, supervisors, containers, handlers, sweeps };
+}
+
+async function live(scene: Scene, point: Point, seed: number): Promise<Observed> {
+  const { world, supervisors, handlers, sweeps } = scene;
+  const { time } = world;
+  const makeBatch = createBatches(seeded(seed ^ 0x2545f491));
+  await warmUp(scene, point);
+  const send = () => sendStep(scene, point, () => makeBatch(point.samples, deadlineMs));
+  await send();
+  const before = { atMs: time.nowMs(), busyMs: supervisors.busyMs(), chunks: supervisors.chunks() };
+  const [handlersBefore, sweepsBefore] = [{ ...handlers }, { ...sweeps }];
+  const steps: Step[] = [];
+  for (let step = 0; step < point.steps; step += 1) {
+    await time.sleep(thinkMs);
+    steps.push(await send());
+  }
+  const isWhole = world.cloud.alive.size === point.workers;
+  if (!isWhole) world.watch.violation("the pool has changed", `${world.cloud.alive.size} workers`);
+  world.clearUp();
+  return {
+    point,
+    batches: steps.flatMap(({ batches }) => batches),
+    stepsMs: steps.map(({ wallMs }) => wallMs),
+    paidMs: (time.nowMs() - before.atMs) * point.workers,
+    busyMs: supervisors.busyMs() - before.busyMs,
+    chunks: supervisors.chunks() - before.chunks,
+    handlers: difference(handlers, handlersBefore),
+    sweeps: difference(sweeps, sweepsBefore),
+    violations: world.watch.violations.map(({ what }) => what),
+    events: time.events(),
+  };
+}
+
+async function warmUp({ world, containers }: Scene, { workers }: Point): Promise<void> {
+  await containers.serve(({ ctx }) => startRun(ctx, runId, { name: runId, workers, metadata: {} }));
+  void cron(world);
+  while (world.truth.rows().filter(({ st }) => st === "ready").length < workers)
+    await world.time.sleep(1_000);
+}
+
+interface Step {
+  readonly batches: readonly BatchSeen[];
+  readonly wallMs: number;
+}
+
+async function sendStep(
+  { world, containers }: Scene,
+  point: Point,
+  makeBatch: () => ReturnType<ReturnType<typeof createBatches>>,
+): Promise<Step> {
+  const { time, random } = world;
+  const sentAtMs = time.nowMs();
+  const send = async (): Promise<BatchSeen> => {
+    await time.sleep(random() * rankSkewMs);
+    const askedAtMs = time.nowMs();
+    const answer = await containers.serve((handler) => handler.grade(runId, makeBatch()));
+    if (answer === "crashed") throw new Error("a handler died in the calm");
+    const { rewards, usage } = answer;
+    const faults = rewards.filter((reward) => reward === null).length;
+    const wallMs = time.nowMs() - askedAtMs;
+    return { wallMs, queueMs: usage.queueMs, programs: usage.programsRun, faults };
+  };
+  const batches = await Promise.all(Array.from({ length: point.batches }, send));
+  return { batches, wallMs: time.nowMs() - sentAtMs };
+}
+
+function difference(after: RequestCounts, before: RequestCounts): RequestCounts {
+  return {
+    tableRequests: after.tableRequests - before.tableRequests,
+    writeUnits: after.writeUnits - before.writeUnits,
+    readUnits: after.readUnits - before.readUnits,
+    controlRequests: after.controlRequests - before.controlRequests,
+  };
+}
