@@ -1,0 +1,43 @@
+/**
+ * `npm run scale -- [--json FILE] [--page FILE] [--seed N]`: what pools of any size do with loads of any size.
+ *
+ * Prints a line for each point; writes all figures, and the tables of the page. The exit code is 1 when a sample had no
+ * reward, or when the simulated outside saw a promise broken.
+ */
+import { readFileSync, writeFileSync } from "node:fs";
+import { parseArgs } from "node:util";
+import { fillPage } from "./page.ts";
+import { type PointReport, sweep } from "./sweep.ts";
+
+const { values } = parseArgs({
+  options: { json: { type: "string" }, page: { type: "string" }, seed: { type: "string", default: "1" } },
+});
+const seed = Number(values.seed);
+if (!Number.isInteger(seed)) {
+  console.error("usage: npm run scale -- [--json FILE] [--page FILE] [--seed N]");
+  process.exit(2);
+}
+
+const page = values.page === undefined ? null : readFileSync(values.page, "utf8");
+const report = await sweep(seed, printPoint);
+if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(report, null, 2)}\n`);
+if (values.page !== undefined && page !== null) writeFileSync(values.page, fillPage(page, report));
+
+function printPoint(point: PointReport): void {
+  const { workers, samples, batches, steps, faults, violations } = point;
+  const seconds = (ms: number) => `${(ms / 1_000).toFixed(1)} s`;
+  console.log(
+    [
+      `${workers} workers, ${batches} × ${samples} samples, ${steps} steps:`,
+      `${point.programsPerSecond.toFixed(1)} programs/s,`,
+      `waits ${seconds(point.queueMsP50)}/${seconds(point.queueMsP95)},`,
+      `batch ${seconds(point.batchMsP50)}/${seconds(point.batchMsP95)},`,
+      `step ${seconds(point.stepMsMean)} (predicted ${seconds(point.predictedStepMs)}, ${(100 * point.error).toFixed(0)} %),`,
+      `idle ${(100 * point.idleShare).toFixed(0)} %, $${point.per1000.totalUsd.toFixed(4)} per 1,000`,
+    ].join(" "),
+  );
+  if (faults > 0 || violations.length > 0) {
+    console.error(`  ${faults} samples without a reward; ${violations.join(", ")}`);
+    process.exitCode = 1;
+  }
+}
