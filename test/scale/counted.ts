@@ -9,12 +9,14 @@ export interface RequestCounts {
   /** DynamoDB's units: a write of up to 1 KiB, refused or not; a strongly consistent read of up to 4 KiB. */
   writeUnits: number;
   readUnits: number;
+  /** Read units of each second of the clock: the pool is one partition, and DynamoDB refuses more than 3,000. */
+  readonly readUnitsAtS: Map<number, number>;
   /** To the provider's control plane; the handful that make a worker count as one. */
   controlRequests: number;
 }
 
 export function noRequests(): RequestCounts {
-  return { tableRequests: 0, writeUnits: 0, readUnits: 0, controlRequests: 0 };
+  return { tableRequests: 0, writeUnits: 0, readUnits: 0, readUnitsAtS: new Map(), controlRequests: 0 };
 }
 
 /** The same context, whose times are whole milliseconds as real ones are: rows are billed by their length. */
@@ -23,7 +25,7 @@ export function countRequests(ctx: SweepContext, counts: RequestCounts): SweepCo
   return {
     ...ctx,
     clock: { nowMs: () => Math.floor(clock.nowMs()), sleep: clock.sleep },
-    table: countTable(ctx.table, counts),
+    table: countTable(ctx, counts),
     sandboxes: countSandboxes(ctx.sandboxes, counts),
     workers: {
       attach: ctx.workers.attach,
@@ -35,11 +37,14 @@ export function countRequests(ctx: SweepContext, counts: RequestCounts): SweepCo
   };
 }
 
-function countTable(table: Table, counts: RequestCounts): Table {
+function countTable({ table, clock }: SweepContext, counts: RequestCounts): Table {
   const noteRead = (rows: readonly StoredRow[]) => {
     counts.tableRequests += 1;
     const bytes = rows.reduce((sum, row) => sum + storedBytes(row), 0);
-    counts.readUnits += Math.max(1, Math.ceil(bytes / 4_096));
+    const units = Math.max(1, Math.ceil(bytes / 4_096));
+    counts.readUnits += units;
+    const second = Math.floor(clock.nowMs() / 1_000);
+    counts.readUnitsAtS.set(second, (counts.readUnitsAtS.get(second) ?? 0) + units);
   };
   return {
     async get(key) {

@@ -17,6 +17,8 @@ export interface Figures extends Point {
   readonly idleShare: number;
   readonly workerSecondsPer1000: number;
   readonly tableRequestsPerBatch: number;
+  /** Of the pool's partition, which has 3,000; in the busiest second. */
+  readonly mostReadUnitsPerS: number;
   readonly lambdaMsPerBatch: number;
   readonly requestsPerProgram: number;
   readonly per1000: Cost;
@@ -48,6 +50,7 @@ export function figuresOf(observed: Observed, slotsPerWorker: number): Figures {
     idleShare: 1 - busyMs / (slotsPerWorker * paidMs),
     workerSecondsPer1000: per(paidMs),
     tableRequestsPerBatch: handlers.tableRequests / batches.length,
+    mostReadUnitsPerS: observed.mostReadUnitsPerS,
     lambdaMsPerBatch: lambdaMs / batches.length,
     requestsPerProgram: per(observed.chunks + handlers.controlRequests + sweeps.controlRequests),
     per1000: costOf({

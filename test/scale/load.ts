@@ -41,11 +41,15 @@ export interface Observed {
   readonly paidMs: number;
   readonly busyMs: number;
   readonly chunks: number;
-  readonly handlers: RequestCounts;
-  readonly sweeps: RequestCounts;
+  readonly handlers: Requests;
+  readonly sweeps: Requests;
+  /** Of the table, in the second in which handlers read most. */
+  readonly mostReadUnitsPerS: number;
   readonly violations: readonly string[];
   readonly events: number;
 }
+
+export type Requests = Omit<RequestCounts, "readUnitsAtS">;
 
 const runId = "training";
 /** As long as a batch may take. */
@@ -109,6 +113,7 @@ async function live(scene: Scene, point: Point, seed: number): Promise<Observed>
     chunks: supervisors.chunks() - before.chunks,
     handlers: difference(handlers, handlersBefore),
     sweeps: difference(sweeps, sweepsBefore),
+    mostReadUnitsPerS: Math.max(...handlers.readUnitsAtS.values()),
     violations: world.watch.violations.map(({ what }) => what),
     events: time.events(),
   };
@@ -147,7 +152,7 @@ async function sendStep(
   return { batches, wallMs: time.nowMs() - sentAtMs };
 }
 
-function difference(after: RequestCounts, before: RequestCounts): RequestCounts {
+function difference(after: Requests, before: Requests): Requests {
   return {
     tableRequests: after.tableRequests - before.tableRequests,
     writeUnits: after.writeUnits - before.writeUnits,
