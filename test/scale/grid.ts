@@ -4,15 +4,20 @@ import { predictStepMs } from "./rule.ts";
 
 export const workerCounts = [1, 2, 4, 8, 16, 32, 64, 100];
 export const sampleCounts = [10, 64, 512, 2_048, 10_000];
-export const batchCounts = [1, 2, 5, 10, 20, 50];
+export const batchCounts = [2, 5, 10, 20, 50];
 
 /** A batch that takes longer is not what anybody should send: its deadline is near. */
 const longestStepMs = 700_000;
-/** So many programs say enough of a point. */
-const enoughPrograms = 20_000;
+/** So many programs, or steps, say enough of a point; a step of more than that says it alone. */
+const enoughPrograms = 8_000;
+const fewestSteps = 3;
+const mostSteps = 40;
+const largestRepeated = 30_000;
 
 export function pointOf(workers: number, samples: number, batches: number): Point {
-  const steps = Math.max(1, Math.min(10, Math.ceil(enoughPrograms / (samples * batches))));
+  const programs = samples * batches;
+  const fewest = programs > largestRepeated ? 1 : fewestSteps;
+  const steps = Math.max(fewest, Math.min(mostSteps, Math.ceil(enoughPrograms / programs)));
   return { workers, samples, batches, steps };
 }
 
@@ -21,7 +26,7 @@ export const alonePoints: readonly Point[] = sampleCounts
   .flatMap((samples) => workerCounts.map((workers) => pointOf(workers, samples, 1)))
   .filter((point) => predictStepMs(point) < longestStepMs);
 
-/** More and more batches at once. */
+/** More and more batches at once; those of one batch are among the points above. */
 export const crowdPoints: readonly Point[] = [
   ...[1, 4, 16, 64].flatMap((workers) => batchCounts.map((batches) => pointOf(workers, 64, batches))),
   ...[4, 16, 100].flatMap((workers) => batchCounts.map((batches) => pointOf(workers, 512, batches))),

@@ -2,10 +2,11 @@
  * `npm run scale -- [--json FILE] [--page FILE] [--seed N]`: what pools of any size do with loads of any size.
  *
  * Prints a line for each point; writes all figures, and the tables of the page. The exit code is 1 when a sample had no
- * reward, or when the simulated outside saw a promise broken.
+ * reward, when the simulated outside saw a promise broken, or when more workers or batches made things worse.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
+import { findCliffs } from "./cliffs.ts";
 import { fillPage } from "./page.ts";
 import { type PointReport, sweep } from "./sweep.ts";
 
@@ -22,6 +23,11 @@ const page = values.page === undefined ? null : readFileSync(values.page, "utf8"
 const report = await sweep(seed, printPoint);
 if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(report, null, 2)}\n`);
 if (values.page !== undefined && page !== null) writeFileSync(values.page, fillPage(page, report));
+
+for (const cliff of findCliffs([...report.alone, ...report.crowds])) {
+  console.error(`cliff: ${cliff}`);
+  process.exitCode = 1;
+}
 
 function printPoint(point: PointReport): void {
   const { workers, samples, batches, steps, faults, violations } = point;

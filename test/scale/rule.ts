@@ -12,13 +12,15 @@ import { meanProgramCpuMs } from "./programs.ts";
 
 /** A worker is given to a batch for each so many cases: `CASES_PER_WORKER` of the dispatch. */
 const casesPerWorker = 16;
-/** The last chunks have so many programs: `smallestPrograms` of the chunks. */
-const programsOfLastChunk = 5;
-/** How long a worker is free between two batches of which one waits. Seen in the simulation. */
+/** Of a worker's CPUs, while there is enough to do: the rest waits for the last case of a chunk and for the next chunk. */
+export const utilisation = 0.9;
+/** Of this many programs a worker one decides how long the end takes: two of the smallest chunks. */
+const programsOfTheEnd = 10;
+/** How long a worker is free between two batches, where batches wait that have none. Seen in the simulation. */
 const handoverMs = 400;
 /** Admission, the first lease, a round trip to a worker and the answer's record. Seen in the simulation. */
 const fixedMs = 150;
-/** Until one worker more is there for a batch. */
+/** Until a batch has one worker more. Seen in the simulation. */
 const recruitMs = 23;
 
 /** How long the slowest program takes: all its cases run into their time limit, one per CPU at a time. */
@@ -36,7 +38,7 @@ export function chooseWorkers(step: {
 }): number {
   const { programs, cpuSecondsPerProgram, waitS, slowestS } = step;
   if (waitS <= slowestS) throw new RangeError("a step can't wait for less than its slowest program takes");
-  return Math.ceil((programs * cpuSecondsPerProgram) / (slotsPerWorker * (waitS - slowestS)));
+  return Math.ceil((programs * cpuSecondsPerProgram) / (slotsPerWorker * utilisation * (waitS - slowestS)));
 }
 
 /** The number of workers at which what they cost and what waits for them cost least together, by the hour. */
@@ -53,14 +55,22 @@ export function cheapestWorkers(step: {
 
 /** From when a step's batches are sent until the last of them is answered. */
 export function predictStepMs({ workers, samples, batches }: Point): number {
+  const programs = samples * batches;
   const perBatch = Math.min(workers, Math.ceil((samples * casesPerProgram) / casesPerWorker));
   const used = Math.min(workers, perBatch * batches);
-  const computingMs = (samples * batches * meanProgramCpuMs()) / (slotsPerWorker * used);
-  const inLastChunks = Math.min(samples * batches, programsOfLastChunk * used);
-  const isAnySlow = 1 - (1 - programMix.endless) ** inLastChunks;
-  const rounds = (perBatch * batches) / used;
-  const readingMs = samples * handlerCpuMs.perSample;
-  const recruitingMs = (recruitMs * perBatch) / 2;
-  const handingOverMs = handoverMs * (rounds - 1);
-  return fixedMs + readingMs + recruitingMs + computingMs + handingOverMs + isAnySlow * slowestProgramMs;
+  const computingMs = (programs * meanProgramCpuMs()) / (slotsPerWorker * utilisation * used);
+  const takingTurnsMs = handoverMs * ((perBatch * batches) / used - 1) * Math.max(0, 1 - workers / batches);
+  const gettingReadyMs = fixedMs + samples * handlerCpuMs.perSample + (recruitMs * perBatch) / 2;
+  return (
+    gettingReadyMs + computingMs + takingTurnsMs + expectEndMs(Math.min(programs, programsOfTheEnd * used))
+  );
+}
+
+/** How long the end takes when one of so many programs may be a slow one. */
+function expectEndMs(programs: number): number {
+  const { endless, slow } = programMix;
+  const anyEndless = 1 - (1 - endless) ** programs;
+  const anySlow = 1 - (1 - slow.share) ** programs;
+  const slowMs = (slowestProgramMs / timeLimitMs) * ((slow.caseMs[0] + slow.caseMs[1]) / 2);
+  return anyEndless * slowestProgramMs + (1 - anyEndless) * anySlow * slowMs;
 }
