@@ -27,24 +27,28 @@ export function createTrouble(clock: Clock, onChange: (trouble: Fault | null) =>
     trouble = fault;
     onChange(fault);
   };
-  const watch = async <Value>(answer: Promise<Value>, afterMs: number, overdue: Fault): Promise<Value> => {
+  /** The fault is made only when it is needed: a waiter asks the table several times a second. */
+  const watch = async <Value>(answer: Promise<Value>, afterMs: number, makeFault: () => Fault) => {
     const before = trouble;
+    let overdue: Fault | null = null;
     const done = new AbortController();
     void clock.sleep(afterMs, done.signal).then(() => {
-      if (!done.signal.aborted) note(overdue);
+      if (done.signal.aborted) return;
+      overdue = makeFault();
+      note(overdue);
     });
     try {
       return await answer;
     } finally {
       done.abort();
-      if (trouble === overdue) note(before);
+      if (overdue !== null && trouble === overdue) note(before);
     }
   };
   return {
     now: () => trouble,
     note,
-    watchTable: (answer) => watch(answer, tableAnswersWithinMs, tableIsOverdue()),
-    watchCreation: (answer) => watch(answer, creationTakesMs, creationIsOverdue()),
+    watchTable: (answer) => watch(answer, tableAnswersWithinMs, tableIsOverdue),
+    watchCreation: (answer) => watch(answer, creationTakesMs, creationIsOverdue),
   };
 }
 

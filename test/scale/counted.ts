@@ -67,8 +67,15 @@ function countTable({ table, clock }: SweepContext, counts: RequestCounts): Tabl
   };
 }
 
+/** Rows are never changed, only replaced, and read far more often than written. */
+const bytesOfRow = new WeakMap<StoredRow, number>();
+
 function storedBytes(row: StoredRow): number {
-  return rowBytes(row) + (row.acc === undefined ? 0 : accessBytes);
+  const known = bytesOfRow.get(row);
+  if (known !== undefined) return known;
+  const bytes = rowBytes(row) + (row.acc === undefined ? 0 : accessBytes);
+  bytesOfRow.set(row, bytes);
+  return bytes;
 }
 
 function countSandboxes(sandboxes: Sandboxes, counts: RequestCounts): Sandboxes {

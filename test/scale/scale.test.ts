@@ -36,14 +36,13 @@ describe("a pool under load", () => {
   });
 
   it.each([
-    [1, 10],
     [4, 64],
     [16, 64],
     [100, 64],
   ])("of %i workers grades no slower when ever more batches of %i come at once", async (workers, samples) => {
     const reports = await reportAll(
-      [1, 2, 5, 10, 20, 50].map((batches) => ({ workers, samples, batches })),
-      3,
+      [1, 2, 5, 10, 50].map((batches) => ({ workers, samples, batches })),
+      2,
     );
     expectWhole(reports);
     expect(findCliffs(reports)).toEqual([]);
