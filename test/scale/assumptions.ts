@@ -32,6 +32,9 @@ export const answerBytesPerSample = 40;
 /** What reaching a worker takes in its slot's row. */
 export const accessBytes = 130;
 
+/** DynamoDB's limit for one partition, bursts apart. */
+export const readUnitsPerS = 3_000;
+
 export const casesPerProgram = 3;
 export const timeLimitMs = 2_000;
 

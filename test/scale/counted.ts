@@ -1,6 +1,8 @@
 /** What handlers and sweeps ask of the table and of the provider, counted as it is billed. */
+
 import type { Sandboxes, StoredRow, Table } from "../../functions/pool/ports.ts";
 import type { SweepContext } from "../../functions/pool/sweep/sweep.ts";
+import { Fault } from "../../functions/rewards/faults.ts";
 import { rowBytes } from "../pool/memory-table.ts";
 import { accessBytes } from "./assumptions.ts";
 
@@ -90,5 +92,23 @@ function countSandboxes(sandboxes: Sandboxes, counts: RequestCounts): Sandboxes 
     kill: counted(sandboxes.kill),
     renew: counted(sandboxes.renew),
     list: counted(sandboxes.list),
+  };
+}
+
+/** A table that refuses to read more units of the pool's partition in a second than that. */
+export function limitReads(table: Table, readUnitsPerS: number, nowMs: () => number): Table {
+  let second = 0;
+  let left = 0;
+  return {
+    ...table,
+    async query(pk, skPrefix) {
+      const rows = await table.query(pk, skPrefix);
+      const bytes = rows.reduce((sum, row) => sum + storedBytes(row), 0);
+      if (Math.floor(nowMs() / 1_000) !== second) left = readUnitsPerS;
+      second = Math.floor(nowMs() / 1_000);
+      left -= Math.ceil(bytes / 4_096);
+      if (left < 0) throw new Fault("store_unavailable", "DynamoDB refuses a read for its rate");
+      return rows;
+    },
   };
 }

@@ -8,8 +8,8 @@ import { type Containers, createContainers } from "../simulation/containers.ts";
 import { cron } from "../simulation/crons.ts";
 import { calm } from "../simulation/weather.ts";
 import { createWorld, seeded, type World } from "../simulation/world.ts";
-import { latencies, rankSkewMs, slotsPerWorker, thinkMs } from "./assumptions.ts";
-import { countRequests, noRequests, type RequestCounts } from "./counted.ts";
+import { latencies, rankSkewMs, readUnitsPerS, slotsPerWorker, thinkMs } from "./assumptions.ts";
+import { countRequests, limitReads, noRequests, type RequestCounts } from "./counted.ts";
 import { type Figures, figuresOf } from "./figures.ts";
 import { type Handler, startHandler } from "./handlers.ts";
 import { createBatches } from "./programs.ts";
@@ -51,6 +51,11 @@ export interface Observed {
 
 export type Requests = Omit<RequestCounts, "readUnitsAtS">;
 
+/** What may be worse than it usually is. */
+export interface Outside {
+  readonly readUnitsPerS: number;
+}
+
 const runId = "training";
 /** As long as a batch may take. */
 const deadlineMs = 840_000;
@@ -64,13 +69,17 @@ interface Scene {
 }
 
 /** Lives through a point; the same again from the same seed. */
-export async function runPoint(point: Point, seed: number): Promise<Figures> {
-  const scene = setScene(point, seed);
+export async function runPoint(
+  point: Point,
+  seed: number,
+  outside: Outside = { readUnitsPerS },
+): Promise<Figures> {
+  const scene = setScene(point, seed, outside);
   const observed = await scene.world.time.run(live(scene, point, seed), 48 * 3_600_000);
   return figuresOf(observed, slotsPerWorker);
 }
 
-function setScene(point: Point, seed: number): Scene {
+function setScene(point: Point, seed: number, outside: Outside): Scene {
   const handlers = noRequests();
   const sweeps = noRequests();
   const supervisors = createSupervisors(() => base);
@@ -81,6 +90,7 @@ function setScene(point: Point, seed: number): Scene {
     settings: { ...plan, lifeMs: plans.pro.lifeMs },
     latencies,
     supervise: supervisors.supervise,
+    mutate: (table) => limitReads(table, outside.readUnitsPerS, () => base.time.nowMs()),
   });
   const world = { ...base, contextOf: (process) => countRequests(base.contextOf(process), sweeps) } as World;
   const containers = createContainers(base, (number) => startHandler(base, `h${number}`, handlers));

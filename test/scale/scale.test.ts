@@ -62,6 +62,19 @@ describe("a pool under load", () => {
     for (const { error } of reports) expect(Math.abs(error)).toBeLessThan(0.25);
   });
 
+  it("loses no reward and little time when the table refuses most looks for their rate", async () => {
+    const point = { workers: 100, samples: 64, batches: 50, steps: 2 };
+    const limit = 500;
+    const [free, refused] = [
+      await runPoint(point, seed),
+      await runPoint(point, seed, { readUnitsPerS: limit }),
+    ];
+    expect(free.mostReadUnitsPerS).toBeGreaterThan(2 * limit);
+    expect(refused.violations).toEqual(["a fault in the calm"]);
+    expect(refused.faults).toBe(0);
+    expect(refused.programsPerSecond).toBeGreaterThan(0.75 * free.programsPerSecond);
+  });
+
   it("lives the same life again from the same seed", async () => {
     const live = (from: number) => runPoint({ workers: 4, samples: 64, batches: 5, steps: 2 }, from);
     const [one, other] = [await live(7), await live(7)];
