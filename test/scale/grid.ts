@@ -9,15 +9,15 @@ export const batchCounts = [2, 5, 10, 20, 50];
 /** A batch that takes longer is not what anybody should send: its deadline is near. */
 const longestStepMs = 700_000;
 /** So many programs, or steps, say enough of a point; a step of more than that says it alone. */
-const enoughPrograms = 8_000;
+const enoughPrograms = 5_000;
 const fewestSteps = 3;
-const mostSteps = 40;
+const mostSteps = 24;
 const largestRepeated = 30_000;
 
-export function pointOf(workers: number, samples: number, batches: number): Point {
+export function pointOf(workers: number, samples: number, batches: number, enough = enoughPrograms): Point {
   const programs = samples * batches;
   const fewest = programs > largestRepeated ? 1 : fewestSteps;
-  const steps = Math.max(fewest, Math.min(mostSteps, Math.ceil(enoughPrograms / programs)));
+  const steps = Math.max(fewest, Math.min(mostSteps, Math.ceil(enough / programs)));
   return { workers, samples, batches, steps };
 }
 

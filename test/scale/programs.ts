@@ -19,9 +19,17 @@ export function readCaseMs(source: string): number | null {
   return word === syntaxError ? null : Number(word);
 }
 
-function drawCase(random: () => number): string {
+/** Of each kind there are as many in each hundred as there should be: what is compared differs less by luck then. */
+function createLuck(random: () => number): () => number {
+  let deck: number[] = [];
+  return () => {
+    if (deck.length === 0) deck = Array.from({ length: 100 }, (_, card) => (card + 0.5) / 100);
+    return deck.splice(Math.floor(random() * deck.length), 1)[0] as number;
+  };
+}
+
+function drawCase(luck: number, random: () => number): string {
   const { syntaxErrors, endless, slow, quick } = programMix;
-  const luck = random();
   if (luck < syntaxErrors) return syntaxError;
   if (luck < syntaxErrors + endless) return "9999";
   if (luck < syntaxErrors + endless + slow.share) return String(Math.round(drawMs(slow.caseMs, random)));
@@ -43,6 +51,7 @@ export function meanProgramCpuMs(): number {
 
 /** Makes batches of programs that nobody sent before. */
 export function createBatches(random: () => number): (samples: number, deadlineMs: number) => Batch {
+  const drawLuck = createLuck(random);
   let programs = 0;
   let groups = 0;
   return (samples, deadlineMs) => {
@@ -50,7 +59,7 @@ export function createBatches(random: () => number): (samples: number, deadlineM
     while (made.length < samples) {
       const task = echoTask(casesPerProgram, groups++ * casesPerProgram);
       for (let member = 0; member < groupSize && made.length < samples; member += 1)
-        made.push({ task, completion: fence(`${programs++} ${drawCase(random)}`) });
+        made.push({ task, completion: fence(`${programs++} ${drawCase(drawLuck(), random)}`) });
     }
     return {
       samples: made,
