@@ -4,9 +4,9 @@
  */
 import type { Latencies } from "../simulation/cloud.ts";
 
-/** E2B: a creation takes 0.3–2 s, a round trip 20–100 ms. DynamoDB, in its own region: 3–10 ms a round trip. */
+/** E2B: a creation takes 0.3–2 s, a round trip 20–100 ms. DynamoDB, in its own region: 4–10 ms a round trip. */
 export const latencies: Latencies = {
-  tableWayMs: [2, 6],
+  tableWayMs: [2, 5],
   creationMs: [300, 2_000],
   readinessMs: [500, 1_500],
   workerWayMs: [10, 50],

@@ -1,5 +1,6 @@
 /** The page's tables: each stands between two marks of the page, whose prose is nobody's but its author's. */
 import { workersCostUsd } from "../../functions/pool/cost.ts";
+import type { RangeMs } from "../simulation/cloud.ts";
 import * as assumed from "./assumptions.ts";
 import { workerCounts } from "./grid.ts";
 import { meanProgramCpuMs } from "./programs.ts";
@@ -41,17 +42,18 @@ function fill(page: string, name: string, text: string): string {
 function describeAssumptions(): string {
   const { latencies, programMix, handlerCpuMs } = assumed;
   const { quick, slow } = programMix;
-  const round = ([least, most]: readonly [number, number]) => `${2 * least}–${2 * most} ms`;
+  const roundTrip = ([leastMs, mostMs]: RangeMs) => `${2 * leastMs}–${2 * mostMs} ms`;
+  const between = ([leastMs, mostMs]: RangeMs) => `${leastMs / 1_000}–${mostMs / 1_000} s`;
   return draw(
     ["assumed", ""],
     [
       [
         "sandbox",
-        `${latencies.creationMs.map(seconds).join("–")}, and ${latencies.readinessMs.map(seconds).join("–")} until its supervisor is ready`,
+        `${between(latencies.creationMs)}, and ${between(latencies.readinessMs)} until its supervisor is ready`,
       ],
       [
         "round trip to a worker; to the table",
-        `${round(latencies.workerWayMs)}; ${round(latencies.tableWayMs)}`,
+        `${roundTrip(latencies.workerWayMs)}; ${roundTrip(latencies.tableWayMs)}`,
       ],
       ["a worker", `${assumed.slotsPerWorker} vCPUs, a test case on each`],
       ["a test case", `${assumed.caseOverheadCpuMs} ms of CPU besides its program`],
@@ -62,7 +64,7 @@ function describeAssumptions(): string {
       [
         "a program",
         `${assumed.casesPerProgram} test cases. ${percent(1 - programMix.syntaxErrors - programMix.endless - slow.share)} take ${quick.leastMs + quick.meanBeyondMs} ms of CPU a case on average, ` +
-          `${percent(slow.share)} ${slow.caseMs.map(seconds).join("–")}, ${percent(programMix.endless)} run into the limit of ${seconds(assumed.timeLimitMs)}, ` +
+          `${percent(slow.share)} ${between(slow.caseMs)}, ${percent(programMix.endless)} run into the limit of ${assumed.timeLimitMs / 1_000} s, ` +
           `${percent(programMix.syntaxErrors)} are syntax errors: ${(meanProgramCpuMs() / 1_000).toFixed(3)} s a program`,
       ],
       ["between two steps", `${thinkS} s, in which nothing is graded and workers are paid`],
@@ -223,7 +225,7 @@ function dollars(usd: number): string {
 }
 
 function percent(part: number): string {
-  return `${Math.round(100 * part)} %`;
+  return part > 0.995 && part < 1 ? "> 99 %" : `${Math.round(100 * part)} %`;
 }
 
 function count(value: number): string {

@@ -51,7 +51,7 @@ export interface SimulatedSandbox extends ListedSandbox {
 export type RangeMs = readonly [leastMs: number, mostMs: number];
 
 export interface Latencies {
-  /** To the table, and the same back. */
+  /** To the table, and the same back, in whole milliseconds. */
   readonly tableWayMs: RangeMs;
   readonly creationMs: RangeMs;
   /** From a sandbox to a supervisor that has proved its isolation. */
@@ -61,7 +61,7 @@ export interface Latencies {
 }
 
 export const usualLatencies: Latencies = {
-  tableWayMs: [1, 9],
+  tableWayMs: [1, 8],
   creationMs: [400, 3_400],
   readinessMs: [200, 1_200],
   workerWayMs: [10, 30],

@@ -6,14 +6,7 @@ import { type PoolSettings, plans, poolSettings } from "../../functions/pool/set
 import { readSlotRow, slotColumns, slotKey } from "../../functions/pool/slot-row.ts";
 import type { SweepContext } from "../../functions/pool/sweep/sweep.ts";
 import { createMemoryTable, type MemoryTable } from "../pool/memory-table.ts";
-import {
-  createCloud,
-  drawMs,
-  type Latencies,
-  type SimulatedCloud,
-  type Supervise,
-  usualLatencies,
-} from "./cloud.ts";
+import { createCloud, type Latencies, type SimulatedCloud, type Supervise, usualLatencies } from "./cloud.ts";
 import { fenceViolation } from "./fences.ts";
 import { type SimulatedProcess, startProcess } from "./process.ts";
 import { createSimulatedTime, type SimulatedTime } from "./simulated-time.ts";
@@ -81,6 +74,7 @@ export function seeded(seed: number): () => number {
 
 export function createWorld(options: WorldOptions): World {
   const { seed, latencies = usualLatencies, supervise } = options;
+  const [leastWayMs, mostWayMs] = latencies.tableWayMs;
   const random = seeded(seed);
   const time = createSimulatedTime(startMs);
   const watch = createWatch(time, options.weather.name, seed);
@@ -88,7 +82,7 @@ export function createWorld(options: WorldOptions): World {
   const runs = new Map<string, RunTruth>();
   const checkWrite = createWriteCheck(watch, settings, options.weather.handlers.skewMs);
   const truth = createMemoryTable(
-    () => time.sleep(Math.floor(drawMs(latencies.tableWayMs, random))),
+    () => time.sleep(leastWayMs + Math.floor(random() * (mostWayMs - leastWayMs + 1))),
     (verb, sk, after, before) => {
       if (sk.startsWith(runPrefix)) noteRun(runs, sk.slice(runPrefix.length), after, time.nowMs());
       else checkWrite(verb, sk, after, before);
