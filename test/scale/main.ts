@@ -13,16 +13,18 @@ import { type PointReport, sweep } from "./sweep.ts";
 const { values } = parseArgs({
   options: { json: { type: "string" }, page: { type: "string" }, seed: { type: "string", default: "1" } },
 });
+const { json, page } = values;
 const seed = Number(values.seed);
 if (!Number.isInteger(seed)) {
   console.error("usage: npm run scale -- [--json FILE] [--page FILE] [--seed N]");
   process.exit(2);
 }
 
-const page = values.page === undefined ? null : readFileSync(values.page, "utf8");
+// A page that can't be read is told of now, not in some minutes; its words may change meanwhile.
+if (page !== undefined) readFileSync(page);
 const report = await sweep(seed, printPoint);
-if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(report, null, 2)}\n`);
-if (values.page !== undefined && page !== null) writeFileSync(values.page, fillPage(page, report));
+if (json !== undefined) writeFileSync(json, `${JSON.stringify(report, null, 2)}\n`);
+if (page !== undefined) writeFileSync(page, fillPage(readFileSync(page, "utf8"), report));
 
 for (const cliff of findCliffs([...report.alone, ...report.crowds])) {
   console.error(`cliff: ${cliff}`);
