@@ -7,7 +7,9 @@ import type { Figures } from "./figures.ts";
 /** What figures of two points may differ by without a reason. */
 const tolerance = 0.1;
 /** Workers that are busier than this have more to do than they can: more of them must be of use. */
-const isLoadedFrom = 0.85;
+const isLoadedFrom = 0.9;
+/** So much that twice the workers must grade more, though the slowest program takes as long as ever. */
+const gainOfTwice = 1.3;
 
 /** A sentence for each cliff between points of one direction; none in the best case. */
 export function findCliffs(points: readonly Figures[]): string[] {
@@ -42,7 +44,9 @@ function compareWorkers(less: Figures, more: Figures): string[] {
   const gain = more.programsPerSecond / less.programsPerSecond;
   if (gain < 1 - tolerance) return [`throughput falls to ${describe(gain)}`];
   const isDoubled = more.workers >= 2 * less.workers && less.busyWhileGraded > isLoadedFrom;
-  return isDoubled && gain < 1.5 ? [`throughput grows to ${describe(gain)} only, and all were busy`] : [];
+  return isDoubled && gain < gainOfTwice
+    ? [`throughput grows to ${describe(gain)} only, and all were busy`]
+    : [];
 }
 
 function compareBatches(less: Figures, more: Figures): string[] {
