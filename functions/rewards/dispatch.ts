@@ -259,8 +259,7 @@ type Condition = "healthy" | "broken";
 interface ChunkUnderWay {
   readonly alone: boolean;
   readonly ended: Promise<Condition>;
-  /** Null while it runs, and when it ended in an error. */
-  readonly condition: () => Condition | null;
+  readonly state: () => "running" | Condition | "failed";
   /** Resolves when little is left of it, or nothing. */
   readonly nearlyEnded: Promise<void>;
 }
@@ -289,28 +288,27 @@ function startChunk(state: Dispatch, lease: WorkerLease, before: ChunkUnderWay |
   if (assignment === null) return null;
   state.workerIds.add(lease.workerId);
   noteChange(state);
-  let condition: Condition | null = null;
+  let chunkState: ReturnType<ChunkUnderWay["state"]> = "running";
   let noteNearlyEnded = () => {};
   const nearlyEnded = new Promise<void>((resolve) => {
     noteNearlyEnded = resolve;
   });
   const setup = setUpChunk(state, {
-    isBehindAnother: () => before !== null && before.condition() !== "healthy",
+    isBehindAnother: () => before !== null && before.state() !== "healthy",
     noteLeftMs: (leftMs) => leftMs <= AHEAD_MS && noteNearlyEnded(),
   });
-  const ended = runChunk(lease, assignment, setup)
-    .then((found) => {
-      condition = found;
-      return found;
-    })
-    .finally(noteNearlyEnded);
-  ended.catch(() => {}); // it is awaited, perhaps later
-  return { alone: assignment.alone, ended, condition: () => condition, nearlyEnded };
+  const ended = runChunk(lease, assignment, setup);
+  const noteEnd = (how: Condition | "failed") => {
+    chunkState = how;
+    noteNearlyEnded();
+  };
+  ended.then(noteEnd, () => noteEnd("failed")); // who awaits it learns of the error
+  return { alone: assignment.alone, ended, state: () => chunkState, nearlyEnded };
 }
 
 /** What must run alone does; what waits for others to end first isn't handed out yet. */
 function mayRunAhead({ setup: { board } }: Dispatch, present: ChunkUnderWay): boolean {
-  return !present.alone && board.queuedCases() > board.queuedAlone();
+  return present.state() === "running" && !present.alone && board.queuedCases() > board.queuedAlone();
 }
 
 /** How a chunk ended. When nothing more comes of its worker, the chunk that was sent ahead has ended, too. */

@@ -81,3 +81,12 @@ it("an error in the one ends the other before the worker goes back", async () =>
   await expect(grading.answer).rejects.toThrow("a bug in an adapter");
   expect(grading.workers.leases).toMatchObject([{ executing: 0, released: ["broken"] }]);
 });
+
+it("nothing is sent ahead to a worker that has refused, or that was lost", async () => {
+  const { rewards, workers } = await grade(batchOf(sources, echoTask(3)), {
+    script: ({ workerId, ...turn }) =>
+      workerId === "w1" ? { kind: "throw_before", error: lost() } : obey({ workerId, ...turn }),
+  });
+  expect(rewards).toEqual(sources.map(() => 1));
+  expect(workers.leases[0]).toMatchObject({ workerId: "w1", chunks: { length: 1 }, released: ["broken"] });
+});
