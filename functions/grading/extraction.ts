@@ -52,7 +52,7 @@ const LONE_SURROGATE = /\p{Surrogate}/u;
  * breaks and ends with one.
  */
 export function extractProgram(completion: Completion, options: ExtractionOptions): Extraction {
-  const text = typeof completion === "string" ? completion : readLastMessage(completion);
+  const text = readCompletionText(completion);
   if (text === null) return refuse("no_fenced_block");
   if (exceedsBytes(text, MAX_COMPLETION_BYTES)) return refuse("too_large");
   const blocks = findAnswerBlocks(text, options.reasoning);
@@ -65,9 +65,10 @@ function refuse(reason: NoProgramReason): Extraction {
   return { kind: "no_program", reason };
 }
 
-/** The last message's text, null when it has none. */
-function readLastMessage(messages: readonly ChatMessage[]): string | null {
-  const content = messages.at(-1)?.content ?? "";
+/** What of a completion is read: its text, or the last message's, null when that has none. */
+export function readCompletionText(completion: Completion): string | null {
+  if (typeof completion === "string") return completion;
+  const content = completion.at(-1)?.content ?? "";
   if (typeof content === "string") return content === "" ? null : content;
   const texts = content.flatMap((part) =>
     part.type === "text" && typeof part.text === "string" ? [part.text] : [],

@@ -4,11 +4,12 @@
 import type { Completion, ExtractionOptions, NoProgramReason } from "../grading/extraction.ts";
 import type { Verdict } from "../grading/verdict.ts";
 import type { FaultCode } from "./faults.ts";
+import type { HeldText } from "./held-text.ts";
 import type { PreparedTask } from "./task.ts";
 
 export interface Sample {
   readonly task: PreparedTask;
-  readonly completion: Completion;
+  readonly completion: Completion | HeldText;
 }
 
 export interface Batch {
