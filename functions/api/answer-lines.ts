@@ -7,6 +7,7 @@
 import type { Context } from "hono";
 import { stream } from "hono/streaming";
 import type { CallerVariables } from "./authentication.ts";
+import { createLineWriter, type WriteLine } from "./line-writer.ts";
 import type { LogEvent } from "./log.ts";
 import { describeProblem, describeRetry, type Problem, toProblem } from "./problem.ts";
 import type { RequestVariables } from "./request-id.ts";
@@ -15,9 +16,6 @@ import type { RequestVariables } from "./request-id.ts";
 export type RewardsContext = Context<{ Variables: RequestVariables & CallerVariables }>;
 
 export const lineType = "application/x-ndjson";
-
-/** Writes one line; resolves when there is room for the next. */
-export type WriteLine = (line: unknown) => Promise<unknown>;
 
 /** Streams what `tell` writes. `gone` is aborted when the caller goes away; what `tell` throws becomes the last line. */
 export function streamLines(
@@ -33,7 +31,7 @@ export function streamLines(
   c.header("x-accel-buffering", "no");
   return stream(c, async (lines) => {
     lines.onAbort(() => gone.abort());
-    const write: WriteLine = (line) => lines.write(`${JSON.stringify(line)}\n`);
+    const write = createLineWriter((text) => lines.write(text));
     try {
       await tell(write, gone.signal);
     } catch (error) {

@@ -102,8 +102,6 @@ export interface BatchHooks {
   readonly signal: AbortSignal;
   /** Called once per sample as it ends, in any order. Must not throw. */
   readonly onSample?: (index: number, result: SampleResult) => void;
-  /** Called when work starts and every 10 s from then on. Must not throw. */
-  readonly onProgress?: (doneSamples: number, totalSamples: number) => void;
   /**
    * The whole answer, as it is to be recorded for those who send the batch again under its key; null when it has no
    * place in a record. Asked once, of a batch that has a key and an answer without faults.

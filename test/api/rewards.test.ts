@@ -333,7 +333,7 @@ describe("a stream", () => {
     while (!text.includes('"result"')) text += new TextDecoder().decode((await reader.read()).value);
     expect(text).toContain('"index":0');
     expect(text).not.toContain("summary");
-    await testApp.clock.advance(10_000);
+    await testApp.clock.advance(5_000);
     text = new TextDecoder().decode((await reader.read()).value);
     expect(JSON.parse(text)).toEqual({ type: "progress", done: 1, total: 2 });
     open();
