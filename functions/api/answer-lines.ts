@@ -7,7 +7,7 @@
 import type { Context } from "hono";
 import { stream } from "hono/streaming";
 import type { CallerVariables } from "./authentication.ts";
-import { createLineWriter, type WriteLine } from "./line-writer.ts";
+import { createLineWriter, type LineWriter } from "./line-writer.ts";
 import type { LogEvent } from "./log.ts";
 import { describeProblem, describeRetry, type Problem, toProblem } from "./problem.ts";
 import type { RequestVariables } from "./request-id.ts";
@@ -21,7 +21,7 @@ export const lineType = "application/x-ndjson";
 export function streamLines(
   c: RewardsContext,
   log: LogEvent,
-  tell: (write: WriteLine, gone: AbortSignal) => Promise<void>,
+  tell: (lines: LineWriter, gone: AbortSignal) => Promise<void>,
 ): Response {
   const requestId = c.get("requestId");
   const gone = new AbortController();
@@ -29,16 +29,16 @@ export function streamLines(
   c.header("content-type", lineType);
   c.header("cache-control", "no-store");
   c.header("x-accel-buffering", "no");
-  return stream(c, async (lines) => {
-    lines.onAbort(() => gone.abort());
-    const write = createLineWriter((text) => lines.write(text));
+  return stream(c, async (out) => {
+    out.onAbort(() => gone.abort());
+    const lines = createLineWriter((text) => out.write(text));
     try {
-      await tell(write, gone.signal);
+      await tell(lines, gone.signal);
     } catch (error) {
       if (gone.signal.aborted) return;
       const problem = toProblem(error);
       log(describeFailure(problem, requestId, error));
-      await write(encodeErrorLine(problem, requestId));
+      await lines.write(encodeErrorLine(problem, requestId));
     }
   });
 }

@@ -145,17 +145,17 @@ function streamAnswer(
   { batch, detail }: RewardsRequest,
   gradeBatch: GradeBatch,
 ): Response {
-  return streamLines(c, log, async (write, gone) => {
+  return streamLines(c, log, async (lines, gone) => {
     const total = batch.samples.length;
     let done = 0;
-    const progress = reportProgress(clock, () => void write({ type: "progress", done, total }));
+    const progress = reportProgress(clock, () => void lines.write({ type: "progress", done, total }));
     const onSample = (index: number, result: SampleResult) => {
       done += 1;
-      void write(encodeResultLine(index, encodeSample(result, detail)));
+      lines.gather(encodeResultLine(index, encodeSample(result, detail)));
     };
     const grading = gradeBatch(batch, { signal: gone, onSample });
     const { rewards, usage } = await grading.finally(progress.stop);
-    await write(encodeSummaryLine(rewards, encodeUsage(usage), c.get("requestId")));
+    await lines.write(encodeSummaryLine(rewards, encodeUsage(usage), c.get("requestId")));
   });
 }
 

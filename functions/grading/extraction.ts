@@ -42,7 +42,6 @@ export const MAX_PROGRAM_BYTES = 65_536;
 export const MAX_COMPLETION_BYTES = 262_144;
 
 const BLANKS_ONLY = /^[ \t\n\v\f\r]*$/;
-const LONE_SURROGATE = /\p{Surrogate}/u;
 
 /**
  * Takes the Python program out of a completion. Never throws; time is linear in the completion's length.
@@ -110,7 +109,7 @@ function cutAtGluedFence(block: FencedBlock): readonly string[] | null {
 function readProgram(lines: readonly string[]): Extraction {
   const source = lines.join("\n");
   if (BLANKS_ONLY.test(source)) return refuse("empty_block");
-  if (LONE_SURROGATE.test(source)) return refuse("not_text");
+  if (!source.isWellFormed()) return refuse("not_text");
   if (exceedsBytes(source, MAX_PROGRAM_BYTES)) return refuse("too_large");
   return { kind: "program", source: `${source}\n` };
 }

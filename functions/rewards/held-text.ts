@@ -9,14 +9,13 @@ export interface HeldText {
   held: Buffer | string | null;
 }
 
-const LONE_SURROGATE = /\p{Surrogate}/u;
 const withoutText: Completion = [{ role: "assistant", content: null }];
 
 /** Holds the part of a completion that counts. */
 export function holdCompletion(completion: Completion): HeldText | Completion {
   const text = readCompletionText(completion);
   if (text === null) return withoutText;
-  return { held: LONE_SURROGATE.test(text) ? text : Buffer.from(text) };
+  return { held: text.isWellFormed() ? Buffer.from(text) : text };
 }
 
 /** The completion, for the last time where it was held. Throws when it was taken before: a batch is graded once. */
