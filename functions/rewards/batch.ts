@@ -9,6 +9,7 @@ import type { PreparedTask } from "./task.ts";
 
 export interface Sample {
   readonly task: PreparedTask;
+  /** One that is held is let go of while the batch is planned: such a batch is graded once. */
   readonly completion: Completion | HeldText;
 }
 
