@@ -14,6 +14,8 @@ export interface BatchGraderDeps {
   /** Makes chunk ids; never the same one twice. */
   readonly newId: () => string;
   readonly config: BatchGraderConfig;
+  /** What is to be done with the cost of a graded batch while its workers go back. The answer waits for both. */
+  readonly whileWorkersLeave?: (usage: Usage) => Promise<void>;
 }
 
 export interface BatchGraderConfig {
@@ -63,6 +65,11 @@ async function gradeBatch(deps: BatchGraderDeps, batch: Batch, hooks: BatchHooks
     signal: hooks.signal,
   });
   const usage = describeUsage({ board, plan, report, startedAtMs, endedAtMs: clock.nowMs() });
+  try {
+    await deps.whileWorkersLeave?.(usage);
+  } finally {
+    await report.released;
+  }
   return { rewards: ledger.rewards(), usage };
 }
 
