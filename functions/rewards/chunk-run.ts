@@ -109,7 +109,7 @@ function track(assignment: Assignment): Map<string, Tracked> {
 function describeChunk(assignment: Assignment, setup: ChunkSetup): Chunk {
   const programs = assignment.portions.map(({ program, caseIndexes }) => ({
     id: program.id,
-    source: program.source,
+    source: program.source.toString(),
     ...(program.task.mode === "main" ? {} : { mode: program.task.mode }),
     ...(program.task.checker === null ? {} : { checker: program.task.checker }),
     inputs: caseIndexes.map((caseIndex) => program.task.inputs[caseIndex] ?? ""),
