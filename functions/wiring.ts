@@ -69,7 +69,7 @@ export function wireService(settings: ServiceSettings, deps: ServiceDeps): Servi
       slots: pool.settings.slots,
       costUsd,
     },
-    nowMs: deps.clock.nowMs,
+    clock: deps.clock,
     log: deps.log,
   });
   const stop = () => {

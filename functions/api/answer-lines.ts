@@ -7,6 +7,7 @@
 import type { Context } from "hono";
 import { stream } from "hono/streaming";
 import type { CallerVariables } from "./authentication.ts";
+import { createLineWriter, type LineWriter } from "./line-writer.ts";
 import type { LogEvent } from "./log.ts";
 import { describeProblem, describeRetry, type Problem, toProblem } from "./problem.ts";
 import type { RequestVariables } from "./request-id.ts";
@@ -16,14 +17,11 @@ export type RewardsContext = Context<{ Variables: RequestVariables & CallerVaria
 
 export const lineType = "application/x-ndjson";
 
-/** Writes one line; resolves when there is room for the next. */
-export type WriteLine = (line: unknown) => Promise<unknown>;
-
 /** Streams what `tell` writes. `gone` is aborted when the caller goes away; what `tell` throws becomes the last line. */
 export function streamLines(
   c: RewardsContext,
   log: LogEvent,
-  tell: (write: WriteLine, gone: AbortSignal) => Promise<void>,
+  tell: (lines: LineWriter, gone: AbortSignal) => Promise<void>,
 ): Response {
   const requestId = c.get("requestId");
   const gone = new AbortController();
@@ -31,16 +29,16 @@ export function streamLines(
   c.header("content-type", lineType);
   c.header("cache-control", "no-store");
   c.header("x-accel-buffering", "no");
-  return stream(c, async (lines) => {
-    lines.onAbort(() => gone.abort());
-    const write: WriteLine = (line) => lines.write(`${JSON.stringify(line)}\n`);
+  return stream(c, async (out) => {
+    out.onAbort(() => gone.abort());
+    const lines = createLineWriter((text) => out.write(text));
     try {
-      await tell(write, gone.signal);
+      await tell(lines, gone.signal);
     } catch (error) {
       if (gone.signal.aborted) return;
       const problem = toProblem(error);
       log(describeFailure(problem, requestId, error));
-      await write(encodeErrorLine(problem, requestId));
+      await lines.write(encodeErrorLine(problem, requestId));
     }
   });
 }

@@ -4,6 +4,7 @@
 import { swaggerUI } from "@hono/swagger-ui";
 import { type Context, type Handler, Hono } from "hono";
 import type { RunService } from "../pool/runs/run-service.ts";
+import type { Clock } from "../rewards/ports.ts";
 import { describeFailure } from "./answer-lines.ts";
 import { type CallerVariables, requireApiKey, requireSignature } from "./authentication.ts";
 import { type CancelBatch, handleCancellation } from "./batches-route.ts";
@@ -28,8 +29,7 @@ export interface AppDeps {
   readonly cancelBatch: CancelBatch;
   readonly probeReadiness: ProbeReadiness;
   readonly config: AppConfig;
-  /** Unix time. */
-  readonly nowMs: () => number;
+  readonly clock: Clock;
   readonly log: LogEvent;
 }
 

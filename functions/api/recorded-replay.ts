@@ -26,14 +26,15 @@ export async function sendRecorded(c: RewardsContext, record: Uint8Array, detail
 }
 
 export function streamRecorded(c: RewardsContext, log: LogEvent, record: Uint8Array): Response {
-  return streamLines(c, log, async (write, gone) => {
+  return streamLines(c, log, async (lines, gone) => {
     const rewards: (number | null)[] = [];
     for await (const part of readRecordedAnswer(record)) {
       gone.throwIfAborted();
-      if (part.kind === "usage") await write(encodeSummaryLine(rewards, part.usage, c.get("requestId")));
+      if (part.kind === "usage")
+        await lines.write(encodeSummaryLine(rewards, part.usage, c.get("requestId")));
       else {
         rewards[part.index] = part.sample.reward;
-        await write(encodeResultLine(part.index, part.sample));
+        await lines.write(encodeResultLine(part.index, part.sample));
       }
     }
   });

@@ -4,6 +4,7 @@
 import { z } from "@hono/zod-openapi";
 import type { Completion } from "../grading/extraction.ts";
 import type { Batch, Sample } from "../rewards/batch.ts";
+import { holdCompletion } from "../rewards/held-text.ts";
 import { createTaskPreparer, type PreparedTask } from "../rewards/task.ts";
 import { createUnpacker } from "../tasks/packed-text.ts";
 import { type Path, quoteName } from "./json-pointer.ts";
@@ -106,7 +107,7 @@ function readSample(reading: Reading, value: unknown, path: Path): Sample | null
   if (sample === undefined) return null;
   const completion = problems.items.length === soFar ? sample.completion : undefined;
   const task = chooseTask(reading, sample.task, [...path, "task"]);
-  return completion === undefined || task === null ? null : { task, completion };
+  return completion === undefined || task === null ? null : { task, completion: holdCompletion(completion) };
 }
 
 function chooseTask(reading: Reading, choice: unknown, path: Path): PreparedTask | null {

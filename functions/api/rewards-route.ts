@@ -4,12 +4,14 @@
 import { createHash } from "node:crypto";
 import type { BatchKey } from "../pool/batches/batch-record.ts";
 import type { BatchHooks, GradeBatch, SampleResult } from "../rewards/batch.ts";
+import type { Clock } from "../rewards/ports.ts";
 import type { Admission, BatchOrigin } from "../rewards/run-grading.ts";
 import { lineType, type RewardsContext, streamLines } from "./answer-lines.ts";
 import { readBatchId } from "./batches-route.ts";
 import { readJsonBody } from "./body.ts";
 import type { LogEvent } from "./log.ts";
 import { Problem } from "./problem.ts";
+import { reportProgress } from "./progress.ts";
 import { type AnswerRecorder, createAnswerRecorder } from "./recorded-answer.ts";
 import { sendRecorded, streamRecorded } from "./recorded-replay.ts";
 import {
@@ -28,6 +30,7 @@ export type AdmitBatch = (origin: BatchOrigin) => Promise<Admission>;
 export interface RewardsRouteDeps {
   readonly admitBatch: AdmitBatch;
   readonly readRequest: (body: unknown) => RewardsRequest;
+  readonly clock: Clock;
   readonly log: LogEvent;
 }
 
@@ -137,18 +140,22 @@ async function sendAnswer(
 }
 
 function streamAnswer(
-  { log }: RewardsRouteDeps,
+  { clock, log }: RewardsRouteDeps,
   c: RewardsContext,
   { batch, detail }: RewardsRequest,
   gradeBatch: GradeBatch,
 ): Response {
-  return streamLines(c, log, async (write, gone) => {
-    const { rewards, usage } = await gradeBatch(batch, {
-      signal: gone,
-      onSample: (index, result) => void write(encodeResultLine(index, encodeSample(result, detail))),
-      onProgress: (done, total) => void write({ type: "progress", done, total }),
-    });
-    await write(encodeSummaryLine(rewards, encodeUsage(usage), c.get("requestId")));
+  return streamLines(c, log, async (lines, gone) => {
+    const total = batch.samples.length;
+    let done = 0;
+    const progress = reportProgress(clock, () => void lines.write({ type: "progress", done, total }));
+    const onSample = (index: number, result: SampleResult) => {
+      done += 1;
+      lines.gather(encodeResultLine(index, encodeSample(result, detail)));
+    };
+    const grading = gradeBatch(batch, { signal: gone, onSample });
+    const { rewards, usage } = await grading.finally(progress.stop);
+    await lines.write(encodeSummaryLine(rewards, encodeUsage(usage), c.get("requestId")));
   });
 }
 

@@ -5,6 +5,7 @@ import type { Context } from "hono";
 import type { RunRow } from "../pool/runs/run-row.ts";
 import type { RunService } from "../pool/runs/run-service.ts";
 import { type RunWish, runIdPattern, runProblems } from "../pool/runs/run-wish.ts";
+import type { Clock } from "../rewards/ports.ts";
 import { readJsonBody, readOptionalJsonBody } from "./body.ts";
 import { type ItemError, Problem } from "./problem.ts";
 import { refuseRequest } from "./refused-request.ts";
@@ -22,14 +23,14 @@ export interface RunsRouteDeps {
   readonly runs: RunService;
   readonly schemas: RunSchemas;
   readonly slots: number;
-  readonly nowMs: () => number;
+  readonly clock: Pick<Clock, "nowMs">;
   readonly costUsd: EncodingOptions["costUsd"];
 }
 
 /** The handlers of the runs' resources. */
 export function createRunHandlers(deps: RunsRouteDeps) {
   const { runs } = deps;
-  const options = (): EncodingOptions => ({ nowMs: deps.nowMs(), costUsd: deps.costUsd });
+  const options = (): EncodingOptions => ({ nowMs: deps.clock.nowMs(), costUsd: deps.costUsd });
   return {
     async register(c: Context): Promise<Response> {
       const runId = c.req.param("id") ?? "";

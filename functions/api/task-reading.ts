@@ -52,8 +52,6 @@ interface TestsFound {
   readonly place: Place;
 }
 
-const LONE_SURROGATE = /\p{Surrogate}/u;
-
 /** Makes the reader of tasks. It adds what is wrong to the reading's problems. */
 export function createTaskReader({ Task, Limits }: Pick<RequestSchemas, "Task" | "Limits">): ReadTask {
   const OpenTask = Task.extend({ tests: z.unknown().optional() });
@@ -183,7 +181,7 @@ function describeText(text: unknown, limitBytes: number, source: string): string
   if (typeof text !== "string") return null;
   if (exceedsBytes(text, limitBytes))
     return `may have ${limitBytes} bytes in UTF-8${source}, and has ${Buffer.byteLength(text)}`;
-  if (LONE_SURROGATE.test(text)) return "has a lone surrogate, which no UTF-8 text can hold";
+  if (!text.isWellFormed()) return "has a lone surrogate, which no UTF-8 text can hold";
   return null;
 }
 

@@ -42,7 +42,6 @@ export const MAX_PROGRAM_BYTES = 65_536;
 export const MAX_COMPLETION_BYTES = 262_144;
 
 const BLANKS_ONLY = /^[ \t\n\v\f\r]*$/;
-const LONE_SURROGATE = /\p{Surrogate}/u;
 
 /**
  * Takes the Python program out of a completion. Never throws; time is linear in the completion's length.
@@ -52,7 +51,7 @@ const LONE_SURROGATE = /\p{Surrogate}/u;
  * breaks and ends with one.
  */
 export function extractProgram(completion: Completion, options: ExtractionOptions): Extraction {
-  const text = typeof completion === "string" ? completion : readLastMessage(completion);
+  const text = readCompletionText(completion);
   if (text === null) return refuse("no_fenced_block");
   if (exceedsBytes(text, MAX_COMPLETION_BYTES)) return refuse("too_large");
   const blocks = findAnswerBlocks(text, options.reasoning);
@@ -65,9 +64,10 @@ function refuse(reason: NoProgramReason): Extraction {
   return { kind: "no_program", reason };
 }
 
-/** The last message's text, null when it has none. */
-function readLastMessage(messages: readonly ChatMessage[]): string | null {
-  const content = messages.at(-1)?.content ?? "";
+/** What of a completion is read: its text, or the last message's, null when that has none. */
+export function readCompletionText(completion: Completion): string | null {
+  if (typeof completion === "string") return completion;
+  const content = completion.at(-1)?.content ?? "";
   if (typeof content === "string") return content === "" ? null : content;
   const texts = content.flatMap((part) =>
     part.type === "text" && typeof part.text === "string" ? [part.text] : [],
@@ -109,7 +109,7 @@ function cutAtGluedFence(block: FencedBlock): readonly string[] | null {
 function readProgram(lines: readonly string[]): Extraction {
   const source = lines.join("\n");
   if (BLANKS_ONLY.test(source)) return refuse("empty_block");
-  if (LONE_SURROGATE.test(source)) return refuse("not_text");
+  if (!source.isWellFormed()) return refuse("not_text");
   if (exceedsBytes(source, MAX_PROGRAM_BYTES)) return refuse("too_large");
   return { kind: "program", source: `${source}\n` };
 }

@@ -6,6 +6,7 @@ export interface SampleLine {
   readonly status: string;
   readonly reason?: string;
   readonly verdicts?: readonly { readonly verdict: string }[];
+  readonly fault?: { readonly code: string };
 }
 
 export interface GradedBatch {

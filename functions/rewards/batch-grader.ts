@@ -14,6 +14,8 @@ export interface BatchGraderDeps {
   /** Makes chunk ids; never the same one twice. */
   readonly newId: () => string;
   readonly config: BatchGraderConfig;
+  /** What is to be done with the cost of a graded batch while its workers go back. The answer waits for both. */
+  readonly whileWorkersLeave?: (usage: Usage) => Promise<void>;
 }
 
 export interface BatchGraderConfig {
@@ -21,7 +23,6 @@ export interface BatchGraderConfig {
   readonly maxWorkers: number;
 }
 
-const PROGRESS_INTERVAL_MS = 10_000;
 /** An answer with every output must fit into memory: what is beyond is graded all the same, and not kept. */
 const KEPT_OUTPUT_CHARACTERS = 32 * 1024 * 1024;
 
@@ -53,23 +54,23 @@ async function gradeBatch(deps: BatchGraderDeps, batch: Batch, hooks: BatchHooks
     for (const sampleIndex of program.sampleIndexes) ledger.record(sampleIndex, sampleResult);
   });
   const room: OutputRoom | null = batch.keepOutput ? { leftCharacters: KEPT_OUTPUT_CHARACTERS } : null;
-  const progress = reportProgress(clock, ledger.tellProgress);
+  const report = await dispatch({
+    board,
+    workers: deps.workers,
+    clock,
+    newId: deps.newId,
+    judge: (program, caseIndex, outcome) => judgeOutcome(program, caseIndex, outcome, room),
+    deadlineAtMs: startedAtMs + batch.deadlineMs,
+    maxWorkers: deps.config.maxWorkers,
+    signal: hooks.signal,
+  });
+  const usage = describeUsage({ board, plan, report, startedAtMs, endedAtMs: clock.nowMs() });
   try {
-    const report = await dispatch({
-      board,
-      workers: deps.workers,
-      clock,
-      newId: deps.newId,
-      judge: (program, caseIndex, outcome) => judgeOutcome(program, caseIndex, outcome, room),
-      deadlineAtMs: startedAtMs + batch.deadlineMs,
-      maxWorkers: deps.config.maxWorkers,
-      signal: hooks.signal,
-    });
-    const usage = describeUsage({ board, plan, report, startedAtMs, endedAtMs: clock.nowMs() });
-    return { rewards: ledger.rewards(), usage };
+    await deps.whileWorkersLeave?.(usage);
   } finally {
-    await progress.stop();
+    await report.released;
   }
+  return { rewards: ledger.rewards(), usage };
 }
 
 /** Collects one result per sample, each once. */
@@ -84,27 +85,9 @@ function createLedger(batch: Batch, hooks: BatchHooks) {
       done += 1;
       hooks.onSample?.(index, result);
     },
-    tellProgress: () => hooks.onProgress?.(done, total),
     rewards(): (number | null)[] {
       if (done !== total) throw new Error(`${total - done} samples have no result`);
       return rewards as (number | null)[];
-    },
-  };
-}
-
-function reportProgress(clock: Clock, tell: () => void): { stop(): Promise<void> } {
-  const over = new AbortController();
-  const loop = async () => {
-    while (!over.signal.aborted) {
-      tell();
-      await clock.sleep(PROGRESS_INTERVAL_MS, over.signal);
-    }
-  };
-  const running = loop();
-  return {
-    stop() {
-      over.abort();
-      return running;
     },
   };
 }

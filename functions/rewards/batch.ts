@@ -4,11 +4,13 @@
 import type { Completion, ExtractionOptions, NoProgramReason } from "../grading/extraction.ts";
 import type { Verdict } from "../grading/verdict.ts";
 import type { FaultCode } from "./faults.ts";
+import type { HeldText } from "./held-text.ts";
 import type { PreparedTask } from "./task.ts";
 
 export interface Sample {
   readonly task: PreparedTask;
-  readonly completion: Completion;
+  /** One that is held is let go of while the batch is planned: such a batch is graded once. */
+  readonly completion: Completion | HeldText;
 }
 
 export interface Batch {
@@ -101,8 +103,6 @@ export interface BatchHooks {
   readonly signal: AbortSignal;
   /** Called once per sample as it ends, in any order. Must not throw. */
   readonly onSample?: (index: number, result: SampleResult) => void;
-  /** Called when work starts and every 10 s from then on. Must not throw. */
-  readonly onProgress?: (doneSamples: number, totalSamples: number) => void;
   /**
    * The whole answer, as it is to be recorded for those who send the batch again under its key; null when it has no
    * place in a record. Asked once, of a batch that has a key and an answer without faults.

@@ -63,16 +63,22 @@ export interface GivenBack {
 }
 
 interface ProgramState {
-  readonly cases: (CaseResult | undefined)[];
+  /** Let go of once the program's result was told. */
+  cases: (CaseResult | undefined)[];
   endedCases: number;
   /** Cases that may be handed out by now. */
   stage: number;
   started: boolean;
+  isSettled: boolean;
+  /** Null for the many programs that never met a fault. */
+  faults: FaultRecord | null;
+}
+
+interface FaultRecord {
   lostWorkers: number;
   readonly suspects: Set<number>;
   readonly retriedCases: Set<number>;
   readonly freeReturns: Map<number, number>;
-  result: ProgramResult | null;
 }
 
 const FREE_RETURNS = 8;
@@ -95,8 +101,9 @@ export function createBoard(
   const stateOf = (program: PlannedProgram) => states.get(program) as ProgramState;
   const settle = (program: PlannedProgram, result: ProgramResult) => {
     const state = stateOf(program);
-    if (state.result !== null) return;
-    state.result = result;
+    if (state.isSettled) return;
+    state.isSettled = true;
+    state.cases = [];
     openPrograms -= 1;
     openCases -= program.task.inputs.length - state.endedCases;
     queue.drop(program);
@@ -116,15 +123,15 @@ export function createBoard(
     programsRun: () => programsRun,
     retries: () => retries,
     take: (workers) => queue.take(workers),
-    isOpen: (program) => stateOf(program).result === null,
+    isOpen: (program) => !stateOf(program).isSettled,
     noteStarted: (program) => markStarted(stateOf(program)),
     endCase(program, caseIndex, result) {
       const state = stateOf(program);
-      if (state.result !== null || state.cases[caseIndex] !== undefined) return;
+      if (state.isSettled || state.cases[caseIndex] !== undefined) return;
       state.cases[caseIndex] = result;
       state.endedCases += 1;
       openCases -= 1;
-      if (state.suspects.delete(caseIndex) && state.suspects.size === 0) queue.letGo(program);
+      if (clearSuspect(state, caseIndex)) queue.letGo(program);
       const total = program.task.inputs.length;
       if (state.endedCases === total || (program.task.failFast && result.verdict.kind !== "passed")) {
         const cases = Array.from({ length: total }, (_, index) => state.cases[index] ?? null);
@@ -136,7 +143,7 @@ export function createBoard(
     },
     endAsSyntaxError(program, detail) {
       const state = stateOf(program);
-      if (state.result !== null) return true;
+      if (state.isSettled) return true;
       if (state.endedCases > 0) return false;
       markStarted(state);
       settle(program, { kind: "syntax_error", detail });
@@ -148,25 +155,27 @@ export function createBoard(
     },
     giveBack(program, cases) {
       const state = stateOf(program);
-      if (state.result !== null) return;
+      if (state.isSettled) return;
+      state.faults ??= createFaultRecord();
+      const { faults } = state;
       const { fault, whileAlone, suspects } = cases;
       const lostByIt = suspects.length > 0 && fault.code === "worker_lost";
-      if (lostByIt) state.lostWorkers += 1;
-      if (lostByIt && whileAlone && state.lostWorkers > 1) return fail(program, describePoison(fault));
+      if (lostByIt) faults.lostWorkers += 1;
+      if (lostByIt && whileAlone && faults.lostWorkers > 1) return fail(program, describePoison(fault));
       for (const caseIndex of [...suspects, ...cases.touched]) {
-        if (state.retriedCases.has(caseIndex)) return fail(program, fault);
+        if (faults.retriedCases.has(caseIndex)) return fail(program, fault);
       }
       retries += 1;
       if (suspects.length > 0) queue.hold(program);
       for (const caseIndex of suspects) {
-        state.retriedCases.add(caseIndex);
-        state.suspects.add(caseIndex);
+        faults.retriedCases.add(caseIndex);
+        faults.suspects.add(caseIndex);
         queue.putBack(program, caseIndex, true);
       }
-      for (const caseIndex of cases.touched) state.retriedCases.add(caseIndex);
+      for (const caseIndex of cases.touched) faults.retriedCases.add(caseIndex);
       for (const caseIndex of cases.touched) queue.putBack(program, caseIndex, fault.code === "starved");
       for (const caseIndex of cases.innocent) {
-        if (!chargeFreeReturn(state, caseIndex)) return fail(program, fault);
+        if (!chargeFreeReturn(faults, caseIndex)) return fail(program, fault);
         queue.putBack(program, caseIndex, false);
       }
     },
@@ -174,28 +183,27 @@ export function createBoard(
 }
 
 function createState(stage: number): ProgramState {
-  return {
-    cases: [],
-    endedCases: 0,
-    stage,
-    started: false,
-    lostWorkers: 0,
-    suspects: new Set(),
-    retriedCases: new Set(),
-    freeReturns: new Map(),
-    result: null,
-  };
+  return { cases: [], endedCases: 0, stage, started: false, isSettled: false, faults: null };
+}
+
+function createFaultRecord(): FaultRecord {
+  return { lostWorkers: 0, suspects: new Set(), retriedCases: new Set(), freeReturns: new Map() };
+}
+
+/** True when the case was the last suspect of its program. */
+function clearSuspect({ faults }: ProgramState, caseIndex: number): boolean {
+  return faults?.suspects.delete(caseIndex) === true && faults.suspects.size === 0;
 }
 
 /** Counts a return that costs no retry; once they are used up it costs the retry; false when that is gone too. */
-function chargeFreeReturn(state: ProgramState, caseIndex: number): boolean {
-  const soFar = state.freeReturns.get(caseIndex) ?? 0;
+function chargeFreeReturn(faults: FaultRecord, caseIndex: number): boolean {
+  const soFar = faults.freeReturns.get(caseIndex) ?? 0;
   if (soFar < FREE_RETURNS) {
-    state.freeReturns.set(caseIndex, soFar + 1);
+    faults.freeReturns.set(caseIndex, soFar + 1);
     return true;
   }
-  if (state.retriedCases.has(caseIndex)) return false;
-  state.retriedCases.add(caseIndex);
+  if (faults.retriedCases.has(caseIndex)) return false;
+  faults.retriedCases.add(caseIndex);
   return true;
 }
 

@@ -17,6 +17,11 @@ export interface ChunkSetup {
   /** Told when the worker's clock rings at the deadline before ours. */
   readonly noteTimeIsUp: () => void;
   readonly signal: AbortSignal;
+  readonly nowMs: () => number;
+  /** Told, again and again once that is known, how long the rest takes if it goes on at the chunk's pace. */
+  readonly noteLeftMs: (leftMs: number) => void;
+  /** Whether the worker has not ended the chunk that it was given before this one. */
+  readonly isBehindAnother: () => boolean;
   /** What an outcome means for its test case. */
   readonly judge: (program: PlannedProgram, caseIndex: number, outcome: CaseOutcome) => Judgement;
 }
@@ -26,6 +31,8 @@ export type Judgement =
   | { readonly kind: "case"; readonly result: CaseResult }
   | { readonly kind: "fault"; readonly fault: Fault };
 
+/** A chunk's pace is known when a quarter of its cases have ended. */
+const ENDED_TO_OPEN_CASES = 1 / 3;
 /** How much earlier than ours a worker's clock may ring. */
 const clockToleranceMs = 1_000;
 
@@ -40,10 +47,18 @@ interface Tracked {
   isJudged: boolean;
 }
 
+/** How fast cases come to their end. */
+interface Pace {
+  firstStartAtMs: number | null;
+  openCases: number;
+  endedCases: number;
+}
+
 interface ChunkRun {
   readonly setup: ChunkSetup;
   readonly alone: boolean;
   readonly tracked: ReadonlyMap<string, Tracked>;
+  readonly pace: Pace;
   /** A case was not isolated here: the worker is not to be used again. */
   isolationFailed: boolean;
 }
@@ -62,6 +77,7 @@ export async function runChunk(
     setup,
     alone: assignment.alone,
     tracked: track(assignment),
+    pace: { firstStartAtMs: null, openCases: countCases(assignment), endedCases: 0 },
     isolationFailed: false,
   };
   try {
@@ -93,7 +109,7 @@ function track(assignment: Assignment): Map<string, Tracked> {
 function describeChunk(assignment: Assignment, setup: ChunkSetup): Chunk {
   const programs = assignment.portions.map(({ program, caseIndexes }) => ({
     id: program.id,
-    source: program.source,
+    source: program.source.toString(),
     ...(program.task.mode === "main" ? {} : { mode: program.task.mode }),
     ...(program.task.checker === null ? {} : { checker: program.task.checker }),
     inputs: caseIndexes.map((caseIndex) => program.task.inputs[caseIndex] ?? ""),
@@ -109,18 +125,21 @@ function handleEvent(run: ChunkRun, event: Exclude<WorkerEvent, { kind: "summary
     case "case_started": {
       const tracked = findCase(run, event.programId, event.caseIndex, "waiting");
       tracked.states[event.caseIndex] = "started";
+      run.pace.firstStartAtMs ??= run.setup.nowMs();
       run.setup.board.noteStarted(tracked.program);
       return;
     }
     case "case_ended": {
       const tracked = findCase(run, event.programId, event.caseIndex, "started");
       tracked.states[event.caseIndex] = "ended";
+      tellPace(run, 1);
       endCase(run, tracked, tracked.caseIndexes[event.caseIndex] as number, event.outcome);
       return;
     }
     case "syntax_error": {
       const tracked = findProgram(run, event.programId);
       tracked.isJudged = true;
+      tellPace(run, tracked.states.filter((state) => state !== "ended").length);
       if (run.setup.board.endAsSyntaxError(tracked.program, event.detail)) return;
       tracked.isJudged = false;
       throw breaksProtocol("found a syntax error in a program that has already run");
@@ -136,6 +155,18 @@ function handleEvent(run: ChunkRun, event: Exclude<WorkerEvent, { kind: "summary
     default:
       throw new Error(`unknown event ${JSON.stringify(event satisfies never)}`);
   }
+}
+
+function countCases({ portions }: Assignment): number {
+  return portions.reduce((sum, { caseIndexes }) => sum + caseIndexes.length, 0);
+}
+
+function tellPace({ pace, setup }: ChunkRun, cases: number): void {
+  pace.openCases -= cases;
+  pace.endedCases += cases;
+  if (pace.endedCases < pace.openCases * ENDED_TO_OPEN_CASES) return;
+  const tookMs = setup.nowMs() - (pace.firstStartAtMs ?? setup.nowMs());
+  setup.noteLeftMs((tookMs / pace.endedCases) * pace.openCases);
 }
 
 function endCase(run: ChunkRun, tracked: Tracked, caseIndex: number, outcome: CaseOutcome): void {
@@ -214,15 +245,17 @@ function takenOver(): Fault {
 
 function giveBackRest(run: ChunkRun, fault: Fault, suspicious: boolean): void {
   const open = [...run.tracked.values()].filter((tracked) => hasRestOf(tracked));
-  const anySuspect = suspicious && open.some((tracked) => tracked.states.includes("started"));
+  const anyStarted = open.some((tracked) => tracked.states.includes("started"));
+  // Where something of it had started, or the chunk before it was under way, that is what the worker was lost over.
+  const sparesWaiting = suspicious && (anyStarted || run.setup.isBehindAnother());
   for (const tracked of open) {
     const started = casesIn(tracked, "started");
     const waiting = casesIn(tracked, "waiting");
     run.setup.board.giveBack(tracked.program, {
       fault,
       suspects: suspicious ? started : [],
-      touched: anySuspect ? [] : [...started, ...waiting],
-      innocent: anySuspect ? waiting : [],
+      touched: sparesWaiting ? [] : [...started, ...waiting],
+      innocent: sparesWaiting ? waiting : [],
       whileAlone: run.alone,
     });
   }

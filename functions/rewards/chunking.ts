@@ -6,7 +6,7 @@
  */
 export const chunkLimits = {
   /** A chunk is this part of what a worker would get if all shared what waits: more is steadier, and more requests. */
-  sharesPerWorker: 1.75,
+  sharesPerWorker: 1.4,
   /** Below so many programs a chunk isn't worth a request, unless its cases are many. */
   smallestPrograms: 5,
   smallestCases: 48,

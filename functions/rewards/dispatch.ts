@@ -4,11 +4,12 @@
  * Theory of operation
  * - One loop asks for workers, one at a time, while cases wait and fewer workers are here than the work is worth. The
  *   request is dropped when nothing waits any more.
- * - Each worker takes a chunk, runs it, takes the next one. It is released when nothing waits or when it broke.
+ * - Each worker takes a chunk, runs it, takes the next one: just before it has ended the first, so that it need not
+ *   wait for a round trip in between. It is released when nothing waits or when it broke.
  * - When no worker can be had but some are here, they go on, and the loop asks again after a rest, or at once when they
  *   are gone.
  * - Everything ends through one signal: all programs settled, the deadline, the caller's cancellation, or a bug.
- *   Whichever it was, every lease is released before `dispatch` returns.
+ *   Whichever it was, every lease is released: before `dispatch` throws, or while its report is used.
  * - A batch of which no program was started when its time was up is refused as a whole, for the reason that kept its
  *   workers away; one that was begun has an answer, in which what has not ended has no reward.
  */
@@ -35,11 +36,16 @@ export interface DispatchReport {
   readonly firstWorkerAtMs: number | null;
   readonly workerIds: ReadonlySet<string>;
   readonly workersCreated: number;
+  /** Until each worker was given back, added up. */
   readonly heldMs: number;
+  /** Resolves when all workers are back in the pool; to be awaited. */
+  readonly released: Promise<void>;
 }
 
 /** A worker is worth asking for when it would have so many cases to run. */
 const CASES_PER_WORKER = 16;
+/** A worker is given its next chunk when the present one will last no longer: a few round trips. */
+const AHEAD_MS = 250;
 /** Between a request for a worker that failed and the next one, while other workers are here. */
 const REST_MS = 5_000;
 /** A batch that is over soon need not ask who else would like its workers. */
@@ -50,6 +56,8 @@ interface Dispatch {
   /** Aborted when nothing is left to do, for whatever reason. */
   readonly stop: AbortController;
   readonly serving: Set<Promise<void>>;
+  /** Workers on their way back. */
+  readonly leaving: Promise<void>[];
   readonly workerIds: Set<string>;
   /** Workers that are here. */
   crew: number;
@@ -86,10 +94,14 @@ export async function dispatch(setup: DispatchSetup): Promise<DispatchReport> {
   while (state.serving.size > 0) await Promise.all(state.serving);
   setup.signal.removeEventListener("abort", cancel);
   await deadline;
-  if (state.failure !== null) throw state.failure;
-  if (state.timeIsUp && setup.board.programsRun() === 0) throw explainNothing(state);
+  const released = Promise.all(state.leaving).then(() => {});
+  const hasNothing = state.timeIsUp && setup.board.programsRun() === 0;
+  if (state.failure !== null || hasNothing) {
+    await released;
+    throw state.failure ?? explainNothing(state);
+  }
   const { firstWorkerAtMs, workerIds, workersCreated, heldMs } = state;
-  return { firstWorkerAtMs, workerIds, workersCreated, heldMs };
+  return { firstWorkerAtMs, workerIds, workersCreated, heldMs, released };
 }
 
 function createDispatch(setup: DispatchSetup): Dispatch {
@@ -100,6 +112,7 @@ function createDispatch(setup: DispatchSetup): Dispatch {
     setup,
     stop,
     serving: new Set(),
+    leaving: [],
     workerIds: new Set(),
     crew: 0,
     restUntilMs: 0,
@@ -222,34 +235,105 @@ function enlist(state: Dispatch, lease: WorkerLease): void {
 }
 
 async function serve(state: Dispatch, lease: WorkerLease): Promise<void> {
-  const { board, clock } = state.setup;
+  const { clock } = state.setup;
   const sinceMs = clock.nowMs();
   state.firstWorkerAtMs ??= sinceMs;
   state.crew += 1;
-  let condition: "healthy" | "broken" = "healthy";
+  let condition: Condition = "healthy";
   try {
-    while (condition === "healthy" && !state.stop.signal.aborted) {
-      const assignment = board.take(Math.max(state.crew, countWorthwhile(state)));
-      if (assignment === null) break;
-      state.workerIds.add(lease.workerId);
-      noteChange(state);
-      condition = await runChunk(lease, assignment, setUpChunk(state));
-      noteChange(state);
-      if (condition === "healthy" && (await shouldYield(state, sinceMs))) {
-        rest(state);
-        break;
-      }
-    }
+    condition = await runChunks(state, lease, sinceMs);
   } catch (error) {
     stopWith(state, error);
     if (!(error instanceof Fault)) condition = "broken";
   } finally {
     state.crew -= 1;
     noteChange(state);
-    await lease.release(condition);
     if (lease.created === true) state.workersCreated += 1;
     state.heldMs += clock.nowMs() - sinceMs;
+    letGo(state, lease, condition);
   }
+}
+
+type Condition = "healthy" | "broken";
+
+interface ChunkUnderWay {
+  readonly alone: boolean;
+  readonly ended: Promise<Condition>;
+  readonly state: () => "running" | Condition | "failed";
+  /** Resolves when little is left of it, or nothing. */
+  readonly nearlyEnded: Promise<void>;
+}
+
+async function runChunks(state: Dispatch, lease: WorkerLease, sinceMs: number): Promise<Condition> {
+  let present = startChunk(state, lease, null);
+  while (present !== null) {
+    await present.nearlyEnded;
+    const yields = await shouldYield(state, sinceMs);
+    const ahead = !yields && mayRunAhead(state, present) ? startChunk(state, lease, present) : null;
+    const condition = await waitForEnd(state, present, ahead);
+    if (condition === "broken") return condition;
+    if (yields) {
+      rest(state);
+      break;
+    }
+    present = ahead ?? startChunk(state, lease, null);
+  }
+  return "healthy";
+}
+
+/** Gives the worker what is next for it; null when nothing is. */
+function startChunk(state: Dispatch, lease: WorkerLease, before: ChunkUnderWay | null): ChunkUnderWay | null {
+  if (state.stop.signal.aborted) return null;
+  const assignment = state.setup.board.take(Math.max(state.crew, countWorthwhile(state)));
+  if (assignment === null) return null;
+  state.workerIds.add(lease.workerId);
+  noteChange(state);
+  let chunkState: ReturnType<ChunkUnderWay["state"]> = "running";
+  let noteNearlyEnded = () => {};
+  const nearlyEnded = new Promise<void>((resolve) => {
+    noteNearlyEnded = resolve;
+  });
+  const setup = setUpChunk(state, {
+    isBehindAnother: () => before !== null && before.state() !== "healthy",
+    noteLeftMs: (leftMs) => leftMs <= AHEAD_MS && noteNearlyEnded(),
+  });
+  const ended = runChunk(lease, assignment, setup);
+  const noteEnd = (how: Condition | "failed") => {
+    chunkState = how;
+    noteNearlyEnded();
+  };
+  ended.then(noteEnd, () => noteEnd("failed")); // who awaits it learns of the error
+  return { alone: assignment.alone, ended, state: () => chunkState, nearlyEnded };
+}
+
+/** What must run alone does; what waits for others to end first isn't handed out yet. */
+function mayRunAhead({ setup: { board } }: Dispatch, present: ChunkUnderWay): boolean {
+  return present.state() === "running" && !present.alone && board.queuedCases() > board.queuedAlone();
+}
+
+/** How a chunk ended. When nothing more comes of its worker, the chunk that was sent ahead has ended, too. */
+async function waitForEnd(
+  state: Dispatch,
+  present: ChunkUnderWay,
+  ahead: ChunkUnderWay | null,
+): Promise<Condition> {
+  try {
+    const condition = await present.ended;
+    noteChange(state);
+    if (condition === "broken") await ahead?.ended;
+    return condition;
+  } catch (error) {
+    stopWith(state, error);
+    await ahead?.ended.catch(() => {});
+    throw error;
+  }
+}
+
+/** Nobody waits for a worker to be back until all work is done. */
+function letGo(state: Dispatch, lease: WorkerLease, condition: Condition): void {
+  const released = lease.release(condition);
+  released.catch(() => {}); // whoever awaits all of them learns of it
+  state.leaving.push(released);
 }
 
 /** One of several workers goes to somebody who has none; those that stay do the rest of the work. */
@@ -260,18 +344,20 @@ async function shouldYield(state: Dispatch, sinceMs: number): Promise<boolean> {
   return isWanted && state.crew > 1;
 }
 
-function setUpChunk(state: Dispatch): ChunkSetup {
+function setUpChunk(state: Dispatch, place: Pick<ChunkSetup, "isBehindAnother" | "noteLeftMs">): ChunkSetup {
   const { board, clock, deadlineAtMs, judge, newId } = state.setup;
   const leftMs = () => deadlineAtMs - clock.nowMs();
   const noteTimeIsUp = () => {
     state.timeIsUp = true;
   };
   return {
+    ...place,
     board,
     chunkId: newId(),
     deadlineMs: Math.max(1, leftMs()),
     leftMs,
     noteTimeIsUp,
+    nowMs: () => clock.nowMs(),
     signal: state.stop.signal,
     judge,
   };

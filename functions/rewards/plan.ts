@@ -1,15 +1,18 @@
 /**
  * What has to run for a batch: the programs in its completions, each once.
  */
+import { hash } from "node:crypto";
 import { setImmediate } from "node:timers/promises";
 import { type Completion, extractProgram, type NoProgramReason } from "../grading/extraction.ts";
 import type { Batch } from "./batch.ts";
+import { takeCompletion } from "./held-text.ts";
 import type { PreparedTask } from "./task.ts";
 
 /** One program on one task, and the samples that it answers for. */
 export interface PlannedProgram {
   readonly id: string;
-  readonly source: string;
+  /** As UTF-8, outside of JavaScript's heap until it is sent. */
+  readonly source: Buffer;
   readonly task: PreparedTask;
   readonly sampleIndexes: readonly number[];
 }
@@ -24,6 +27,7 @@ export interface Plan {
 /** Extraction holds the event loop; after so many characters others get a turn. */
 const CHARACTERS_PER_TURN = 262_144;
 
+/** By a hash of their source. */
 type Programs = Map<string, PlannedProgram & { readonly sampleIndexes: number[] }>;
 
 /**
@@ -35,7 +39,8 @@ export async function planBatch(batch: Batch): Promise<Plan> {
   let planned = 0;
   let duplicates = 0;
   let characters = 0;
-  for (const [sampleIndex, { completion, task }] of batch.samples.entries()) {
+  for (const [sampleIndex, { completion: held, task }] of batch.samples.entries()) {
+    const completion = takeCompletion(held);
     characters += countCharacters(completion);
     if (characters > CHARACTERS_PER_TURN) {
       characters = 0;
@@ -46,13 +51,14 @@ export async function planBatch(batch: Batch): Promise<Plan> {
       withoutProgram.push({ sampleIndex, reason: extracted.reason });
       continue;
     }
-    const { source } = extracted;
+    const source = Buffer.from(extracted.source);
+    const key = hash("sha256", source, "base64");
     const programs = byTask.get(task.contentKey) ?? new Map();
     byTask.set(task.contentKey, programs);
-    const known = programs.get(source);
+    const known = programs.get(key);
     known?.sampleIndexes.push(sampleIndex);
     if (known !== undefined) duplicates += 1;
-    else programs.set(source, { id: `p${planned++}`, source, task, sampleIndexes: [sampleIndex] });
+    else programs.set(key, { id: `p${planned++}`, source, task, sampleIndexes: [sampleIndex] });
   }
   return { programs: dealByTask(byTask), withoutProgram, duplicates };
 }

@@ -200,8 +200,17 @@ async function gradeForRun(
     findEnd: () => findEnd(deps, job),
     asksAlways: job.held !== null,
   });
-  const gradeBatch = createBatchGrader({ workers, clock, newId: deps.newId, config: { maxWorkers } });
   const counts = countResults();
+  let sincePreviousMs: number | null = null;
+  const gradeBatch = createBatchGrader({
+    workers,
+    clock,
+    newId: deps.newId,
+    config: { maxWorkers },
+    whileWorkersLeave: async ({ retries }) => {
+      sincePreviousMs = await note(deps, job, workers, { ...counts.read(), retries });
+    },
+  });
   const onSample = (index: number, result: SampleResult) => {
     counts.add(result);
     hooks.onSample?.(index, result);
@@ -210,10 +219,8 @@ async function gradeForRun(
   void keepRunAlive(deps.pool, job.run.runId, over.signal, deps.report);
   try {
     const answer = await gradeBatch(batch, { ...hooks, onSample });
-    const { retries, workerSeconds } = answer.usage;
-    const sincePreviousMs = await note(deps, job, workers, { ...counts.read(), retries });
     const workerSecondsSincePreviousBatch = sincePreviousMs === null ? null : sincePreviousMs / 1_000;
-    const costUsd = deps.costUsd(workerSeconds);
+    const costUsd = deps.costUsd(answer.usage.workerSeconds);
     return { ...answer, usage: { ...answer.usage, costUsd, workerSecondsSincePreviousBatch } };
   } catch (error) {
     // What it cost was spent; what it found was told to nobody, and whoever sends it again has it counted then.

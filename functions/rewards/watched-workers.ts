@@ -16,7 +16,7 @@ export interface WatchOptions {
 }
 
 export interface WatchedWorkers extends WorkerSource {
-  /** Time for which workers were held, added up, of those given back. */
+  /** Time until workers were given back, added up. */
   heldMs(): number;
   /** Workers that were created for it. */
   created(): number;
@@ -77,9 +77,9 @@ function watchLease(
   return {
     ...lease,
     execute: (chunk, signal) => executeWatched(lease, chunk, signal, findEnd),
-    async release(condition) {
-      await lease.release(condition);
+    release(condition) {
       tally.heldMs += clock.nowMs() - sinceMs;
+      return lease.release(condition);
     },
   };
 }

@@ -155,7 +155,7 @@ function countWaiting(entry: Waiting): number {
 function takeCases(entry: Waiting, share: number, roomBytes: number, first: boolean) {
   const { program } = entry;
   const caseIndexes: number[] = [];
-  let bytes = Buffer.byteLength(program.source);
+  let bytes = program.source.length;
   while (caseIndexes.length < share) {
     const caseIndex = entry.returned.at(-1) ?? entry.nextCase;
     const inputBytes = Buffer.byteLength(program.task.inputs[caseIndex] ?? "");

@@ -12,6 +12,8 @@ import json
 import os
 import signal
 
+from zygote_messages import Ending
+
 _OUT_OF_MEMORY_EXIT_CODE = 1
 _OVER_MEMORY_SLACK = 0.9
 _SHARED_WITH_ZYGOTE_BYTES = 16 << 20
@@ -39,14 +41,14 @@ class Facts:
         self.max_rss_kib = 0
         self.run_delay_ns = 0
 
-    def take_exit(self, report: dict, seen_at_s: float) -> None:
-        """The zygote's report. Zygote and supervisor may both have noticed late: the earlier one counts."""
+    def take_ending(self, ending: Ending, seen_at_s: float) -> None:
+        """Zygote and supervisor may both have noticed late: the earlier one counts."""
         self.has_ended = True
-        self.wait_status = report["status"]
-        self.ended_at_s = min(report["at"], seen_at_s)
-        self.cpu_s = report["cpu_s"]
-        self.max_rss_kib = report["max_rss_kib"]
-        self.run_delay_ns = report["run_delay_ns"]
+        self.wait_status = ending.wait_status
+        self.ended_at_s = min(ending.at_s, seen_at_s)
+        self.cpu_s = ending.cpu_s
+        self.max_rss_kib = ending.max_rss_kib
+        self.run_delay_ns = ending.run_delay_ns
 
 
 def classify(facts: Facts, memory_bytes: int) -> dict:

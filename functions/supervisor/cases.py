@@ -17,14 +17,13 @@ import array
 import math
 import os
 import socket
-import struct
 import time
 
 import case_outcome
 import memory
 import processes
 from program_clock import ProgramClock
-from sandbox import CALLS_JOB, CHECK_JOB, MAIN_JOB, READY_FORMAT, TEST_JOB
+from sandbox import CALLS_JOB, CHECK_JOB, MAIN_JOB, READY, TEST_JOB
 from submission import sealed_file
 
 WATCH_INTERVAL_S = 0.025
@@ -85,8 +84,8 @@ class Case:
             group.set_limit(self._program.memory_bytes)
             self._pressure_before = group.pressure()
         now = time.monotonic()
+        # What the child waited for a CPU while it was isolated counts as a wait of the compiler's: more than its due.
         self._clock = ProgramClock(now, COMPILE_LIMIT_S, self._slot.cpu, self._child.pid, 0, 0)
-        self._clock.sample([self._child.pid], now)
         self._watch_timer = self._loop.call_later(WATCH_INTERVAL_S, self._watch)
         try:
             self._give_job()
@@ -157,7 +156,7 @@ class Case:
         if message[:1] == b"S":
             self.facts.syntax_error = message[1:].decode("utf-8", "replace")
             return
-        started_at_s, delay_ns, cpu_ns = struct.unpack(READY_FORMAT, message[1:])
+        started_at_s, delay_ns, cpu_ns = READY.unpack(message[1:])
         self.facts.started_at_s = started_at_s
         self.facts.cpu_before_s = cpu_ns / 1e9
         self._clock = ProgramClock(
@@ -251,7 +250,7 @@ class Case:
 
     # -- the end
 
-    def _on_exit(self, report) -> None:
+    def _on_exit(self, ending) -> None:
         seen_at_s = min(time.monotonic(), self._seen_ended_at_s)
         if self._watch_timer:
             self._watch_timer.cancel()
@@ -259,28 +258,28 @@ class Case:
             self._leave_timer = self._loop.call_later(
                 max(self._program.time_limit_s, _DISMISSAL_S), self._end_early, "time_limit"
             )
-        if report is None:
+        if ending is None:
             self.facts.status = self.facts.status or "sandbox_lost"
             self.facts.has_ended = True
             for fd in list(self._pipes):
                 self._close_pipe(fd)
         else:
-            self.facts.take_exit(report, seen_at_s)
+            self.facts.take_ending(ending, seen_at_s)
             group = self._slot.memory_group
             if group and self._pressure_before:  # else it was stopped before it was given anything to do
                 self.facts.was_out_of_memory = group.ran_out_since(self._pressure_before)
             self._judge_lateness()
         self._end_if_over()
 
-    def _on_judge_exit(self, report) -> None:
+    def _on_judge_exit(self, ending) -> None:
         """The program sees the end of its requests, and ends too; one that doesn't is made to."""
         self._has_judge_ended = True
         if self._leave_timer:
             self._leave_timer.cancel()
-        if report is None:
+        if ending is None:
             self.facts.status = self.facts.status or "sandbox_lost"
         else:
-            self.facts.judge_wait_status = report["status"]
+            self.facts.judge_wait_status = ending.wait_status
             if not self.facts.has_ended:
                 self._leave_timer = self._loop.call_later(_DISMISSAL_S, self._dismiss)
         self._end_if_over()

@@ -17,6 +17,7 @@ _PREFIX = "code-rewards-"
 _STALE_AFTER_S = 60.0
 # The next child waits in the same group while a case runs; its few pages are not the case's.
 _SPARE_CHILD_BYTES = 6 << 20
+_COUNTERS_BYTES = 1024
 
 
 class Pressure(NamedTuple):
@@ -28,8 +29,9 @@ class MemoryGroup:
     def __init__(self, path: str, is_v2: bool):
         self.path = path
         self._limit_file = path + ("/memory.max" if is_v2 else "/memory.limit_in_bytes")
-        self._kills_file = path + ("/memory.events" if is_v2 else "/memory.oom_control")
-        self._hits_file = path + ("/memory.events" if is_v2 else "/memory.failcnt")
+        # Read at each case's start and end, so they stay open.
+        self._kills_fd = _open(path + ("/memory.events" if is_v2 else "/memory.oom_control"))
+        self._hits_fd = _open(path + ("/memory.events" if is_v2 else "/memory.failcnt"))
         self._usage_file = path + ("/memory.current" if is_v2 else "/memory.usage_in_bytes")
         self._limit_bytes = 0
 
@@ -56,7 +58,7 @@ class MemoryGroup:
 
     def pressure(self) -> Pressure:
         """How often the group met its own limit, and how often a process of it was killed for want of memory."""
-        return Pressure(_read_count(self._hits_file, b"max "), _read_count(self._kills_file, b"oom_kill "))
+        return Pressure(_read_count(self._hits_fd, b"max "), _read_count(self._kills_fd, b"oom_kill "))
 
     def ran_out_since(self, before: Pressure) -> bool:
         """Whether a process was killed over this group's own limit. The kernel counts its kills for a parent's limit,
@@ -66,6 +68,8 @@ class MemoryGroup:
 
     def remove(self) -> None:
         """Its processes are dead, but the kernel may take a moment to let go of the last one."""
+        os.close(self._kills_fd)
+        os.close(self._hits_fd)
         for _ in range(50):
             try:
                 os.rmdir(self.path)
@@ -140,16 +144,19 @@ def _enable_memory(point: str) -> bool:
         return False
 
 
-def _read_count(path: str, name: bytes) -> int:
+def _read_count(fd: int, name: bytes) -> int:
     """A counter of a file of `name value` lines, or of a file that holds one number."""
     try:
-        with open(path, "rb") as file:
-            for line in file:
-                if line.startswith(name) or line.strip().isdigit():
-                    return int(line.split()[-1])
+        for line in os.pread(fd, _COUNTERS_BYTES, 0).splitlines():
+            if line.startswith(name) or line.isdigit():
+                return int(line.split()[-1])
     except (OSError, ValueError):
         pass
     return 0
+
+
+def _open(path: str) -> int:
+    return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
 
 
 def _write(path: str, text: str) -> None:

@@ -42,30 +42,45 @@ _CAPABILITY_VERSION_3 = 0x20080522
 _SYS_PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
 _SYS_MOUNT_SETATTR = 442
 _SYS_CLOSE_RANGE = 436
+_LAST_FD = 0x7FFFFFFF
 
+# Declared types let ctypes convert plain arguments itself, which is cheaper than handing it objects of its own.
 _libc = ctypes.CDLL(None, use_errno=True)
+_libc.mount.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_ulong, ctypes.c_char_p]
+_libc.prctl.argtypes = [ctypes.c_int, *[ctypes.c_ulong] * 4]
+_close_range = _libc["syscall"]  # a function object of its own
+_close_range.argtypes = [ctypes.c_long, ctypes.c_uint, ctypes.c_uint, ctypes.c_int]
+_fork = ctypes.PyDLL(None).fork
 
 
-def _check(result: int, what: str) -> int:
+def _check(result: int, what: str, detail: str = "") -> int:
     if result == -1:
         code = ctypes.get_errno()
-        raise OSError(code, "%s: %s" % (what, os.strerror(code)))
+        raise OSError(code, "%s%s: %s" % (what, detail, os.strerror(code)))
     return result
 
 
 def _bytes(text):
-    return None if text is None else text.encode()
+    return text.encode() if isinstance(text, str) else text
 
 
-def mount(source, target: str, kind=None, flags: int = 0, options=None) -> None:
-    _check(
-        _libc.mount(_bytes(source), _bytes(target), _bytes(kind), ctypes.c_ulong(flags), _bytes(options)),
-        "mount " + target,
-    )
+def fork_without_hooks() -> int:
+    """`os.fork` for a process that has one thread and always had, without what the interpreter does in a child: it
+    makes locks anew which nobody can hold, and touches 150 pages for it that the child must then copy. Nothing that
+    the standard library registers for a child runs; the caller sees to what matters of it."""
+    pid = _fork()
+    if pid == -1:
+        raise OSError("fork: refused")
+    return pid
+
+
+def mount(source, target, kind=None, flags: int = 0, options=None) -> None:
+    """Names as text or bytes."""
+    _check(_libc.mount(_bytes(source), _bytes(target), _bytes(kind), flags, _bytes(options)), "mount ", str(target))
 
 
 def unmount_detached(target: str) -> None:
-    _check(_libc.umount2(_bytes(target), MNT_DETACH), "umount " + target)
+    _check(_libc.umount2(_bytes(target), MNT_DETACH), "umount ", target)
 
 
 def pivot_root_onto_cwd() -> None:
@@ -95,13 +110,12 @@ def set_hostname(name: bytes) -> None:
 
 
 def prctl(option: int, argument: int = 0) -> None:
-    zero = ctypes.c_ulong(0)
-    _check(_libc.prctl(option, ctypes.c_ulong(argument), zero, zero, zero), "prctl %d" % option)
+    _check(_libc.prctl(option, argument, 0, 0, 0), "prctl")
 
 
-def install_seccomp(program_header: bytes) -> None:
-    """Takes a packed sock_fprog; the caller keeps its instructions alive."""
-    _check(_libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.c_char_p(program_header), 0, 0), "seccomp filter")
+def install_seccomp(filter_address: int) -> None:
+    """Takes the address of a sock_fprog, which the caller keeps alive with its instructions."""
+    _check(_libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, filter_address, 0, 0), "seccomp filter")
 
 
 def drop_bounding_set(last_capability: int) -> None:
@@ -114,16 +128,26 @@ def clear_capabilities() -> None:
     _check(_libc.capset(header, b"\0" * 24), "capset")
 
 
-def close_from(first_fd: int) -> None:
-    if _libc.syscall(_SYS_CLOSE_RANGE, first_fd, 0x7FFFFFFF, 0) == -1:
-        os.closerange(first_fd, 4096)
+def clear_inheritable_capabilities() -> None:
+    header, sets = struct.pack("<II", _CAPABILITY_VERSION_3, 0), ctypes.create_string_buffer(24)
+    _check(_libc.capget(header, sets), "capget")
+    effective, permitted, _, effective_high, permitted_high, _ = struct.unpack("<6I", sets.raw)
+    kept = struct.pack("<6I", effective, permitted, 0, effective_high, permitted_high, 0)
+    _check(_libc.capset(header, kept), "capset")
 
 
-def write_file(path: str, text: str) -> None:
-    """One write to an existing (kernel) file; no truncation, no buffering."""
+def close_all_but(kept_fd: int) -> None:
+    """Closes what is open besides the standard descriptors and one other."""
+    for first, last in ((3, kept_fd - 1), (kept_fd + 1, _LAST_FD)):
+        if first <= last and _close_range(_SYS_CLOSE_RANGE, first, last, 0) == -1:
+            os.closerange(first, min(last, 4096))
+
+
+def write_file(path: str, content) -> None:
+    """One write of text or bytes to an existing (kernel) file; no truncation, no buffering."""
     fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
     try:
-        os.write(fd, text.encode())
+        os.write(fd, _bytes(content))
     finally:
         os.close(fd)
 

@@ -4,10 +4,11 @@
     python3 main.py --preflight                    prove each isolation property, print JSON, exit 0 or 1
 
 Theory of operation, from the outside in. `service.py` answers HTTP requests; `scheduler.py` decides which case runs
-next and whose work is still wanted (fencing tokens); `slots.py` keeps one zygote per CPU and one isolated child ready
-on each; `cases.py` follows one case from job to outcome. On the other side of the fork, `zygote.py` forks warm
-children, `sandbox.py` isolates and proves them, `program.py` turns one into the program, `calls.py` into a library, and
-`judge.py` into what tests that. `preflight.py` attacks all of it before the first program is accepted.
+next and whose work is still wanted (fencing tokens); `slots.py` keeps one zygote per CPU and isolated children ready on
+each; `cases.py` follows one case from job to outcome. On the other side of the fork, `zygote.py` forks warm children,
+`isolation.py` isolates and proves them, `sandbox.py` has them wait for a job, `program.py` turns one into the program,
+`calls.py` into a library, and `judge.py` into what tests that. `preflight.py` attacks all of it before the first
+program is accepted.
 """
 
 from __future__ import annotations

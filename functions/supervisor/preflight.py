@@ -6,6 +6,7 @@ programs. Anything else (an attack that couldn't be made, a line that is missing
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import socket
@@ -18,6 +19,8 @@ from root_filesystem import MOUNT_POINTS, interpreter_prefixes
 from slots import PROCESS_LIMIT
 
 _DEADLINE_S = 20.0
+_SETTLE_S = 5.0
+_SETTLE_POLL_S = 0.005
 _PROBE_LIMITS = {"time_ms": 3000, "memory_mib": 64, "output_bytes": 65536}
 _SLEEPER_LIMITS = {**_PROBE_LIMITS, "time_ms": 200}
 _PROGRAMS = {
@@ -155,7 +158,11 @@ def _is(seen, wanted):
 
 
 async def _survivors(scheduler):
-    """Per slot two zygote processes and one waiting child may be left, nothing else."""
+    """Per slot two zygote processes and its waiting children may be left, nothing else."""
+    loop = asyncio.get_running_loop()
+    until_s = loop.time() + _SETTLE_S
+    while loop.time() < until_s and not all(slot.is_settled() for slot in scheduler.slots):
+        await asyncio.sleep(_SETTLE_POLL_S)
     allowed = sum(2 + slot.live_children() for slot in scheduler.slots)
     left = len(processes.process_tree(os.getpid())) - 1
     return left <= allowed, "%d processes, %d expected" % (left, allowed)

@@ -36,11 +36,25 @@ def compile_source(source: bytes):
         raise RejectedSource("%s: %s" % (type(error).__name__, error)) from None
 
 
-def open_standard_streams() -> None:
-    """New text streams over descriptors 0-2, with the encoding and error handlers this interpreter chose itself."""
-    sys.stdin = sys.__stdin__ = _text_stream(0, "r", sys.stdin, False)
-    sys.stdout = sys.__stdout__ = _text_stream(1, "w", sys.stdout, False)
-    sys.stderr = sys.__stderr__ = _text_stream(2, "w", sys.stderr, True)
+def prepare_standard_streams() -> None:
+    """Makes new text streams over descriptors 0-2, with the encoding and error handlers this interpreter chose itself.
+
+    A stream learns once whether it can seek, so the streams are made over what a case will have there (a memory file
+    and pipes); each child then only puts its own descriptors in place."""
+    kept = [os.dup(fd) for fd in range(3)]
+    reading, writing = os.pipe()
+    stdin = os.memfd_create("stdin", os.MFD_CLOEXEC)
+    try:
+        for fd, source in enumerate((stdin, writing, writing)):
+            os.dup2(source, fd)
+        sys.stdin = sys.__stdin__ = _text_stream(0, "r", sys.stdin, False)
+        sys.stdout = sys.__stdout__ = _text_stream(1, "w", sys.stdout, False)
+        sys.stderr = sys.__stderr__ = _text_stream(2, "w", sys.stderr, True)
+    finally:
+        for fd, source in enumerate(kept):
+            os.dup2(source, fd)
+        for fd in (*kept, reading, writing, stdin):
+            os.close(fd)
 
 
 def _text_stream(fd: int, mode: str, model, line_buffering: bool):

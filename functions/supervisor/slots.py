@@ -1,8 +1,9 @@
 """A slot: the supervisor's side of one zygote, and the isolated children it has ready.
 
 Theory of operation. A slot runs one case at a time and keeps one more child isolated and waiting, so that the cost of
-isolation falls into the time in which the present case runs. Children are used once. A case whose program is tested by
-a judge takes two, one after the other.
+isolation falls into the time in which the present case runs. One that is idle prepares a few, so that a program of few
+cases finds a child for each and runs beside no preparation. Children are used once. A case whose program is tested by a
+judge takes two, one after the other.
 
 A child that fails before it is isolated is a fault of the host. The slot tries again a few times, since a passing
 shortage (say of memory) looks the same; after that it is broken and says why. A zygote that dies takes its children
@@ -12,6 +13,7 @@ with it; it is started anew, and what ran on it learns that its sandbox was lost
 from __future__ import annotations
 
 import array
+import collections
 import json
 import os
 import signal
@@ -21,9 +23,13 @@ import sys
 
 import cgroups
 import processes
+import zygote_messages as messages
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _MESSAGE_BYTES = 4096
+_READY_WHILE_BUSY = 1
+_READY_WHILE_IDLE = 3
+_IDLE_AFTER_S = 0.005
 _GIVE_UP_AFTER_FAILURES = 5
 _PREPARE_TIMEOUT_S = 15.0
 _STOP_TIMEOUT_S = 1.0
@@ -47,7 +53,7 @@ class Child:
         self.channel = channel
         self.is_isolated = False
         self.exit = None
-        self.on_exit = None  # called with the zygote's report, or None when the zygote died
+        self.on_exit = None  # called with its `Ending`, or None when the zygote died
         self.on_message = None  # called with what the child says after it was given its job
 
     def kill(self) -> None:
@@ -79,9 +85,10 @@ class Slot:
         self._loop = loop
         self._on_change = on_change
         self._children = {}
-        self._ready = None
+        self._ready = collections.deque()
         self._on_second = None  # called with the next ready child, or None if there will be none
         self._preparing = None  # the timer of the child that is being prepared
+        self._ready_timer = None
         self._next_number = 0
         self._failures = 0
         self._is_closing = False
@@ -89,11 +96,11 @@ class Slot:
         self._start_zygote()
 
     def has_ready_child(self) -> bool:
-        return self._ready is not None and not self.is_busy
+        return bool(self._ready) and not self.is_busy
 
     def take_child(self) -> Child:
-        """The ready child; another is prepared at once."""
-        child, self._ready = self._ready, None
+        """A ready child; another is prepared at once when it was the last."""
+        child = self._ready.popleft()
         self.is_busy = True
         self._prepare()
         return child
@@ -101,12 +108,13 @@ class Slot:
     def take_second_child(self, on_second) -> None:
         """Another child for the case that runs here; `on_second` is called with it, once, as soon as it is ready."""
         self._on_second = on_second
-        if self._ready is not None:
+        if self._ready:
             self._hand_over_second()
 
     def _hand_over_second(self) -> None:
-        (child, self._ready), (on_second, self._on_second) = (self._ready, None), (self._on_second, None)
-        if child is not None:
+        on_second, self._on_second = self._on_second, None
+        child = self._ready.popleft() if self._ready else None
+        if child:
             self._prepare()
         on_second(child)
 
@@ -116,14 +124,29 @@ class Slot:
         if filled_memory and self.memory_group:
             self._wait_for_memory(self._loop.time() + _SETTLE_TIMEOUT_S)
         else:
-            self.is_busy = False
+            self._become_free()
+
+    def _become_free(self) -> None:
+        self.is_busy = False
+        if not self._ready_timer:
+            self._ready_timer = self._loop.call_later(_IDLE_AFTER_S, self._prepare_more)
+
+    def _prepare_more(self) -> None:
+        """What is left to do once it seems idle: whoever waits for the last case's answer has it by now."""
+        self._ready_timer = None
+        if not self._is_closing:
+            self._prepare()
 
     def _wait_for_memory(self, until_s: float) -> None:
         if self.memory_group.usage_bytes() <= _SETTLED_BYTES or self._loop.time() >= until_s:
-            self.is_busy = False
+            self._become_free()
             self._on_change()
         elif not self._is_closing:
             self._loop.call_later(_SETTLE_POLL_S, self._wait_for_memory, until_s)
+
+    def is_settled(self) -> bool:
+        """Whether it runs nothing and has prepared all that it prepares."""
+        return not (self.is_busy or self._preparing or self._ready_timer)
 
     def live_children(self) -> int:
         return len(self._children)
@@ -169,7 +192,7 @@ class Slot:
             self._zygote.kill()
             self._zygote.wait()
         self._prepared()
-        self._ready = None
+        self._ready.clear()
         for child in list(self._children.values()):
             self._forget(child)
             if child.on_exit:
@@ -183,18 +206,17 @@ class Slot:
         if not message:
             self._lost_zygote("its zygote ended")
             return
-        event = json.loads(message)
-        kind = event["type"]
-        if kind == "up":
+        kind = message[:1]
+        if kind == messages.UP:
             if self.memory_group:
                 self.memory_group.add(processes.main_child_of(self._zygote.pid))
             self._prepare()
-        elif kind == "child":
-            self._adopt(event["child"], ancillary)
-        elif kind == "exit":
-            self._ended(event)
+        elif kind == messages.CHILD:
+            self._adopt(int(message[1:]), ancillary)
+        elif kind == messages.ENDED:
+            self._ended(messages.decode_ending(message))
         else:
-            self._lost_zygote("its zygote could not be set up: " + event["detail"])
+            self._lost_zygote("its zygote could not be set up: " + message[1:].decode("utf-8", "replace"))
 
     def _lost_zygote(self, why: str) -> None:
         self._stop_zygote()
@@ -213,7 +235,8 @@ class Slot:
     # -- its children
 
     def _prepare(self) -> None:
-        if self._ready is None and self._preparing is None and self.failure is None:
+        wanted = _READY_WHILE_BUSY if self.is_busy else _READY_WHILE_IDLE
+        if len(self._ready) < wanted and self._preparing is None and self.failure is None:
             late = "no sandbox was ready within %d s" % _PREPARE_TIMEOUT_S
             self._preparing = self._loop.call_later(_PREPARE_TIMEOUT_S, self._lost_zygote, late)
             self._next_number += 1
@@ -246,12 +269,13 @@ class Slot:
         elif message == b"I":
             child.is_isolated = True
             self._prepared()
-            self._ready = child
+            self._ready.append(child)
             self._failures = 0
             if self._on_second:
                 self._hand_over_second()
             else:
                 self._on_change()
+                self._prepare()
         else:
             self._close_channel(child)
             self._isolation_failed(child, message)
@@ -270,20 +294,20 @@ class Slot:
         self._loop.remove_reader(child.channel.fileno())
         child.channel.close()
 
-    def _ended(self, event: dict) -> None:
-        child = self._children.get(event["child"])
+    def _ended(self, ending: messages.Ending) -> None:
+        child = self._children.get(ending.number)
         if child is None:
             return
         if child.channel.fileno() >= 0:  # its last message may still be unread
             self._read_channel(child)
-        if child is self._ready:  # killed from outside while it waited
-            self._ready = None
+        if child in self._ready:  # killed from outside while it waited
+            self._ready.remove(child)
             self._forget(child)
             self._count_failure("a prepared sandbox ended by itself")
             self._prepare()
             return
         if child.on_exit:
-            child.on_exit(event)
+            child.on_exit(ending)
         self._forget(child)
 
     def _forget(self, child: Child) -> None:

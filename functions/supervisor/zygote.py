@@ -6,12 +6,9 @@ secret. The zygote makes itself init of a pid namespace (when it dies, all it st
 imports what programs commonly import, and does once whatever each child would otherwise repeat. Then it serves one
 control socket: every message asks for one more child. The next child isolates itself while the present one runs.
 
-    supervisor -> zygote   <settings json>            once
-    supervisor -> zygote   F                          fork a child
-    zygote -> supervisor   {"type":"up"}              ready to fork
-    zygote -> supervisor   {"type":"child",...}       + its pidfd and its channel
-    zygote -> supervisor   {"type":"exit",...}        it was reaped: status, CPU, memory, run delay
-    zygote -> supervisor   {"type":"failed",...}      the zygote itself couldn't be set up; it ends
+    supervisor -> zygote   <settings json>   once
+    supervisor -> zygote   <number>          fork a child of this number
+    zygote -> supervisor                     see `zygote_messages.py`
 
 Two modes. As root of the machine, children get user ids of their own. In a user namespace (an ordinary user, or
 root in a container) the zygote is root of a namespace that maps one id, and each child makes a nested one.
@@ -19,7 +16,6 @@ root in a container) the zygote is root of a namespace that maps one id, and eac
 
 from __future__ import annotations
 
-import array
 import ctypes
 import gc
 import json
@@ -34,8 +30,11 @@ import time
 
 import calls
 import kernel
+import program
 import sandbox
 import seccomp
+import zygote_messages as messages
+from isolation import NOBODY_ID, Isolation
 from root_filesystem import enter_minimal_root
 
 # Imported once, so that children find them loaded: what programs of this kind commonly use.
@@ -56,28 +55,27 @@ class Zygote:
         self._looked_at_s = time.monotonic()
         self._poll = select.poll()
         rootless = is_rootless(settings["first_uid"] + settings["uid_count"])
+        if not rootless:
+            _leave_groups()
         last_capability = int(kernel.read_file("/proc/sys/kernel/cap_last_cap"))
         self._lead_own_pid_namespace(rootless)
         kernel.unshare(kernel.CLONE_NEWNS)
         kernel.mount("none", "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
         enter_minimal_root(can_make_devices=not rootless)
         self._own_pid_namespace = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
+        self._own_schedstat = _open_own_schedstat()
         self._warm_up()
         self._tighten(rootless, last_capability)
-        self._filter_memory = []
-        headers = [self._prepare_filter(f) for f in (seccomp.build_filter(), seccomp.build_socketless_filter())]
-        self._sandbox = sandbox.Sandbox(settings, rootless, headers, last_capability)
+        self._filters = [_Filter(seccomp.build_filter()), _Filter(seccomp.build_socketless_filter())]
+        for_all, for_judges = self._filters
+        isolation = Isolation(settings, rootless, for_all.address, last_capability)
+        self._sandbox = sandbox.Sandbox(isolation, for_judges.address)
         gc.collect()
         gc.freeze()  # keeps the collector in a child from copying every page it shares with the zygote
 
-    def _prepare_filter(self, instructions: bytes) -> bytes:
-        memory = ctypes.create_string_buffer(instructions, len(instructions))
-        self._filter_memory.append(memory)
-        return struct.pack("@HP", len(instructions) // 8, ctypes.addressof(memory))
-
     def serve(self) -> None:
         self._poll.register(self._control.fileno(), select.POLLIN)
-        self._send({"type": "up"})
+        self._send(messages.UP)
         while True:
             events = self._poll.poll()
             self._note_own_delay()
@@ -99,10 +97,10 @@ class Zygote:
     def _fork(self, number: int) -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         kernel.unshare(kernel.CLONE_NEWPID)
-        pid = os.fork()
+        pid = kernel.fork_without_hooks()
         if pid == 0:
             try:
-                self._sandbox.run_child(theirs.detach(), number)
+                self._sandbox.run_child(theirs, number)
             finally:
                 os._exit(70)  # whatever happens, a child never returns into the zygote's loop
         kernel.enter_namespace(self._own_pid_namespace, kernel.CLONE_NEWPID)
@@ -110,41 +108,31 @@ class Zygote:
         pidfd = os.pidfd_open(pid)
         self._children[pidfd] = (pid, number)
         self._poll.register(pidfd, select.POLLIN)
-        self._send({"type": "child", "child": number}, (pidfd, ours.fileno()))
+        self._send(messages.CHILD + b"%d" % number, (pidfd, ours.fileno()))
         ours.close()
 
     def _note_own_delay(self) -> None:
         """How long this process waited for the CPU before it could look at what had happened."""
         now = time.monotonic()
-        delay_ns = _run_delay_ns(os.getpid())
+        delay_ns = _delay_ns(os.pread(self._own_schedstat, 128, 0)) if self._own_schedstat >= 0 else 0
         waited_s = (delay_ns - self._delay_ns) / 1e9
         # Nothing that is seen now had happened at the last look, however long this process waited in between.
         self._late_s = min(waited_s, now - self._looked_at_s)
         self._looked_at_s, self._delay_ns = now, delay_ns
 
     def _reap(self, pidfd: int) -> None:
-        at = time.monotonic() - self._late_s
+        at_s = time.monotonic() - self._late_s
         pid, number = self._children.pop(pidfd)
         run_delay_ns = _run_delay_ns(pid)
         _, status, usage = os.wait4(pid, 0)
         self._poll.unregister(pidfd)
         os.close(pidfd)
-        self._send(
-            {
-                "type": "exit",
-                "child": number,
-                "status": status,
-                "at": at,
-                "cpu_s": usage.ru_utime + usage.ru_stime,
-                "max_rss_kib": usage.ru_maxrss,
-                "run_delay_ns": run_delay_ns,
-            }
-        )
+        cpu_s = usage.ru_utime + usage.ru_stime
+        self._send(messages.encode_ending(number, status, at_s, cpu_s, usage.ru_maxrss, run_delay_ns))
 
-    def _send(self, message: dict, fds=()) -> None:
-        ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else []
+    def _send(self, message: bytes, fds=()) -> None:
         try:
-            self._control.sendmsg([json.dumps(message).encode()], ancillary)
+            socket.send_fds(self._control, [message], fds) if fds else self._control.send(message)
         except OSError:
             os._exit(0)
 
@@ -169,6 +157,7 @@ class Zygote:
             __import__(name)
         json.loads(json.dumps({"a": [1, 2.5, None, "x"]}))
         calls.warm_up()
+        program.prepare_standard_streams()
 
     def _tighten(self, rootless: bool, last_capability: int) -> None:
         """What a child need not repeat. A network namespace shared by a zygote's children, one at a time, is sound
@@ -180,6 +169,9 @@ class Zygote:
         kernel.set_hostname(b"case")
         if not rootless:
             kernel.drop_bounding_set(last_capability)
+            kernel.clear_inheritable_capabilities()
+        kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a supervisor in the background ignores it
         for limit, value in sandbox.zygote_limits(self._settings):
             # Root is exempt from the process limit; an ordinary user would lose the fork for its next child.
             if not (rootless and limit == resource.RLIMIT_NPROC):
@@ -206,12 +198,40 @@ def _become_root_of_new_user_namespace() -> None:
     kernel.write_file("/proc/self/gid_map", "0 %d 1" % gid)
 
 
+class _Filter:
+    """A system call filter in memory, where the kernel can be pointed to it."""
+
+    def __init__(self, instructions: bytes):
+        self._instructions = ctypes.create_string_buffer(instructions, len(instructions))
+        header = struct.pack("@HP", len(instructions) // 8, ctypes.addressof(self._instructions))
+        self._header = ctypes.create_string_buffer(header, len(header))
+        self.address = ctypes.addressof(self._header)
+
+
+def _leave_groups() -> None:
+    """Children inherit it. Before anything that a change of ids would undo."""
+    os.setgroups([])
+    os.setresgid(NOBODY_ID, NOBODY_ID, NOBODY_ID)
+
+
+def _open_own_schedstat() -> int:
+    try:
+        return os.open("/proc/self/schedstat", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return -1  # a kernel that doesn't say
+
+
 def _run_delay_ns(pid: int) -> int:
     """How long a main thread, ended or not, was runnable without running; 0 where the kernel doesn't say."""
     try:
-        return int(kernel.read_file("/proc/%d/schedstat" % pid, 128).split()[1])
-    except (OSError, ValueError, IndexError):
+        return _delay_ns(kernel.read_file("/proc/%d/schedstat" % pid, 128))
+    except OSError:
         return 0
+
+
+def _delay_ns(schedstat: bytes) -> int:
+    fields = schedstat.split()
+    return int(fields[1]) if len(fields) > 1 else 0
 
 
 def main() -> None:
@@ -220,8 +240,7 @@ def main() -> None:
     try:
         zygote = Zygote(control, json.loads(control.recv(65536)))
     except BaseException as error:
-        failure = {"type": "failed", "errno": getattr(error, "errno", None), "detail": str(error)[:500]}
-        control.send(json.dumps(failure).encode())
+        control.send(messages.FAILED + str(error).encode()[:500])
         os._exit(71)
     zygote.serve()
 

@@ -3,6 +3,7 @@ import { answerExample, ProblemAnswer, RewardsAnswer } from "../../functions/api
 import { createApp } from "../../functions/api/app.ts";
 import { hashApiKey } from "../../functions/api/authentication.ts";
 import { requestExample } from "../../functions/api/request-examples.ts";
+import { createVirtualClock } from "../rewards/virtual-clock.ts";
 import { apiKey, createTestApp, jsonHeaders, noRuns, post, readProblem, rightRequest } from "./test-app.ts";
 
 describe("a request's key", () => {
@@ -65,7 +66,7 @@ function depsOf(): Parameters<typeof createApp>[0] {
     cancelBatch: async () => ({ kind: "batch_not_found" }),
     probeReadiness: async () => ({ isReady: true, checks: {} }),
     config: { maxMemoryMib: 448, slots: 20, costUsd: () => 0 },
-    nowMs: () => 0,
+    clock: createVirtualClock(0),
     log: () => {},
   };
 }

@@ -51,7 +51,7 @@ export async function createKeyedWorld() {
       cancelBatch: async () => ({ kind: "batch_not_found" }),
       probeReadiness: async () => ({ isReady: true, checks: {} }),
       config: { maxMemoryMib: 384, slots: 20, costUsd },
-      nowMs: clock.nowMs,
+      clock,
       log: () => {},
     });
     return { app, holdAt: workers.holdAt, kill: () => life.abort() };

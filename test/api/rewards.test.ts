@@ -144,6 +144,27 @@ describe("POST /v1/rewards", () => {
     expect((await answer.json()) as object).toMatchObject({ rewards: [1, 0] });
   });
 
+  it.each([
+    ["one part", [1]],
+    ["two parts, the last one short", [0.99, 0.01]],
+    ["many parts", new Array<number>(50).fill(0.02)],
+  ])("takes gzip of %s", async (_, shares) => {
+    const samples = Array.from({ length: 300 }, (__, index) => ({
+      task: "t",
+      completion: `${"é数".repeat(5 * index)}\n\`\`\`\nright ${index}\n\`\`\``,
+    }));
+    const text = Buffer.from(JSON.stringify({ tasks: { t: { test_cases: threeCases } }, samples }));
+    let from = 0;
+    const parts = shares.map((share, index) => {
+      const to = index === shares.length - 1 ? text.length : from + Math.floor(share * text.length);
+      const part = gzipSync(text.subarray(from, to));
+      from = to;
+      return part;
+    });
+    const answer = await post(start(), Buffer.concat(parts), { "content-encoding": "gzip" });
+    expect((await answer.json()) as object).toMatchObject({ rewards: samples.map(() => 1) });
+  });
+
   it("hands options and limits on to where they count", async () => {
     const testApp = start();
     const request = requestFor(["right"], { extraction: "last", reasoning: "none", deadline_ms: 5_000 });
@@ -333,7 +354,7 @@ describe("a stream", () => {
     while (!text.includes('"result"')) text += new TextDecoder().decode((await reader.read()).value);
     expect(text).toContain('"index":0');
     expect(text).not.toContain("summary");
-    await testApp.clock.advance(10_000);
+    await testApp.clock.advance(5_000);
     text = new TextDecoder().decode((await reader.read()).value);
     expect(JSON.parse(text)).toEqual({ type: "progress", done: 1, total: 2 });
     open();

@@ -48,7 +48,7 @@ export function createRunsWorld(options: SweepWorldOptions = {}) {
       cancelBatch: (batchId) => cancelBatch({ ...ctx, stopper: hands.stopper }, batchId),
       probeReadiness: async () => ({ isReady: true, checks: {} }),
       config: { maxMemoryMib: 384, slots: pool.settings.slots, costUsd },
-      nowMs: clock.nowMs,
+      clock,
       log: () => {},
     });
     const send = (path: string, { method = "GET", body, headers = {} }: Call = {}) =>

@@ -53,7 +53,7 @@ export function createTestApp(options: TestAppOptions = {}): TestApp {
     cancelBatch: options.cancelBatch ?? (async () => ({ kind: "batch_not_found" })),
     probeReadiness: options.probeReadiness ?? (async () => ({ isReady: true, checks: { table: "ok" } })),
     config: { maxMemoryMib: 448, slots: 20, costUsd: () => 0 },
-    nowMs: clock.nowMs,
+    clock,
     log: (event) => logged.push(event),
   });
   return { app, workers, clock, logged };

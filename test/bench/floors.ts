@@ -51,7 +51,7 @@ const atLeast = (what: string, measured: number, bound: number): Floor => ({
   isHeld: measured >= bound,
 });
 
-const atMost = (what: string, measured: number, bound: number): Floor => ({
+export const atMost = (what: string, measured: number, bound: number): Floor => ({
   what,
   measured,
   atMost: bound,

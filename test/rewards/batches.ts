@@ -13,7 +13,6 @@ export interface Grading {
   readonly workers: ScriptedWorkers;
   readonly clock: VirtualClock;
   readonly results: SampleResult[];
-  readonly progress: string[];
   readonly stop: AbortController;
   readonly answer: Promise<BatchAnswer>;
 }
@@ -38,7 +37,6 @@ export function startGrading(batch: Batch, options: GradingOptions = {}): Gradin
     config: { maxWorkers },
   });
   const results: SampleResult[] = [];
-  const progress: string[] = [];
   const stop = new AbortController();
   const answer = gradeBatch(batch, {
     signal: stop.signal,
@@ -46,11 +44,10 @@ export function startGrading(batch: Batch, options: GradingOptions = {}): Gradin
       expect(results[index], `sample ${index} has one result`).toBeUndefined();
       results[index] = result;
     },
-    onProgress: (done, total) => progress.push(`${done}/${total}`),
     ...options.hooks,
   });
   answer.catch(() => {});
-  const grading = { workers, clock, results, progress, stop, answer };
+  const grading = { workers, clock, results, stop, answer };
   gradings.push(grading);
   return grading;
 }

@@ -321,16 +321,21 @@ describe("no worker", () => {
   });
 
   it.each(codes)("beside the first one can be had (%s): that one does all the work", async (code) => {
+    let noteStart = () => {};
+    const oneHasStarted = new Promise<void>((resolve) => {
+      noteStart = resolve;
+    });
     const { rewards, workers } = await grade(
       batchOf([...many, ...many.map((name) => `${name}b`)], echoTask(3)),
       {
         onAcquire: async (count) => {
           if (count === 1) return;
-          await settle();
+          await oneHasStarted;
           throw new Fault(code, "why");
         },
         script: async (turn) => {
-          if (turn.input === "0") await settle();
+          if (turn.input === "1") noteStart();
+          if (turn.input === "2") await settle();
           return obey(turn);
         },
       },

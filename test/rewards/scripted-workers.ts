@@ -1,6 +1,7 @@
 /**
  * Workers that follow a script, so that each fault happens exactly when a test wants it. They keep the supervisor's
- * rules otherwise: one `started` and one `ended` per case, one `syntax_error` per program, a summary.
+ * rules otherwise: one `started` and one `ended` per case, one `syntax_error` per program, a summary, and chunks of a
+ * worker in turn. A worker that is lost is lost to all of them.
  */
 import { Fault } from "../../functions/rewards/faults.ts";
 import type {
@@ -50,6 +51,8 @@ export interface ScriptedLease {
   readonly released: ("healthy" | "broken")[];
   executing: number;
   aborted: boolean;
+  /** When its last chunk has ended, what was then known to have become of the worker; null while it is well. */
+  ended: Promise<unknown>;
 }
 
 export interface ScriptedWorkers extends WorkerSource {
@@ -118,19 +121,31 @@ export function createScriptedWorkers(options: ScriptedWorkersOptions = {}): Scr
   ): AsyncGenerator<WorkerEvent> {
     lease.chunks.push(chunk);
     chunks.push({ workerId: lease.workerId, chunk });
+    const before = lease.ended;
+    let noteEnd: (loss: unknown) => void = () => {};
+    lease.ended = new Promise((resolve) => {
+      noteEnd = resolve;
+    });
     lease.executing += 1;
+    let loss: unknown = null;
     const onAbort = () => {
       lease.aborted = true;
     };
     signal.addEventListener("abort", onAbort, { once: true });
     try {
+      loss = await before;
+      if (loss !== null) throw loss;
       yield* play(
         chunk,
         signal,
         (job, caseIndex) => script(beginTurn(lease, chunk, job, caseIndex)),
         options.slots,
       );
+    } catch (error) {
+      if (error instanceof Fault && error.code === "worker_lost") loss = error;
+      throw error;
     } finally {
+      noteEnd(loss);
       signal.removeEventListener("abort", onAbort);
       lease.executing -= 1;
     }
@@ -160,6 +175,7 @@ export function createScriptedWorkers(options: ScriptedWorkersOptions = {}): Scr
         released: [],
         executing: 0,
         aborted: false,
+        ended: Promise.resolve(null),
       };
       leases.push(lease);
       const port: WorkerLease = {

@@ -8,7 +8,7 @@ import { echoTask } from "./echo-batches.ts";
 
 function program(id: number, cases: number, failFast = false): PlannedProgram {
   const task = { ...echoTask(cases), failFast };
-  return { id: `p${id}`, source: `${id}\n`, task, sampleIndexes: [id] };
+  return { id: `p${id}`, source: Buffer.from(`${id}\n`), task, sampleIndexes: [id] };
 }
 
 function casesOf(assignment: Assignment): string[] {
@@ -105,7 +105,7 @@ describe("the queue of what waits for a worker", () => {
 
   it("takes no more than 4 MiB at once, and at least one case", () => {
     const task = { ...echoTask(6), inputs: Array.from({ length: 6 }, () => "z".repeat(3_000_000)) };
-    const queue = createWorkQueue([{ id: "p0", source: "", task, sampleIndexes: [0] }]);
+    const queue = createWorkQueue([{ id: "p0", source: Buffer.alloc(0), task, sampleIndexes: [0] }]);
     for (let taken = 0; taken < 6; taken += 1)
       expect(casesOf(queue.take(1) as Assignment)).toEqual([`p0/${taken}`]);
   });
