@@ -18,7 +18,7 @@ export interface ChunkSetup {
   readonly noteTimeIsUp: () => void;
   readonly signal: AbortSignal;
   readonly nowMs: () => number;
-  /** Told, again and again once that is known, how long the rest takes if it goes on at the chunk's pace. */
+  /** Told, again and again near its end, how long the rest takes if it goes on at the chunk's pace. */
   readonly noteLeftMs: (leftMs: number) => void;
   /** Whether the worker has not ended the chunk that it was given before this one. */
   readonly isBehindAnother: () => boolean;
@@ -33,6 +33,11 @@ export type Judgement =
 
 /** A chunk's pace is known when a quarter of its cases have ended. */
 const ENDED_TO_OPEN_CASES = 1 / 3;
+/**
+ * And it is believed of so many cases at most: the last of a chunk are often its slowest, and whatever is sent behind
+ * them waits for them while other workers have nothing to do.
+ */
+const BELIEVED_OPEN_CASES = 8;
 /** How much earlier than ours a worker's clock may ring. */
 const clockToleranceMs = 1_000;
 
@@ -164,7 +169,7 @@ function countCases({ portions }: Assignment): number {
 function tellPace({ pace, setup }: ChunkRun, cases: number): void {
   pace.openCases -= cases;
   pace.endedCases += cases;
-  if (pace.endedCases < pace.openCases * ENDED_TO_OPEN_CASES) return;
+  if (pace.openCases > BELIEVED_OPEN_CASES || pace.endedCases < pace.openCases * ENDED_TO_OPEN_CASES) return;
   const tookMs = setup.nowMs() - (pace.firstStartAtMs ?? setup.nowMs());
   setup.noteLeftMs((tookMs / pace.endedCases) * pace.openCases);
 }
