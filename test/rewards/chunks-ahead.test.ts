@@ -41,6 +41,20 @@ it("it has one while the rest of that will take long", async () => {
   expect(seen.most).toBe(1);
 });
 
+it("it has one while the slow cases of that are left, however quick the others were", async () => {
+  const { seen, watch } = watchChunks(() => grading.workers.leases);
+  const grading = startGrading(batchOf(sources, echoTask(8), { deadlineMs: 840_000 }), {
+    script: async (turn) => {
+      const isSlow = turn.chunk.programs.indexOf(turn.job) >= turn.chunk.programs.length / 2;
+      await grading.clock.sleep(isSlow ? 2_000 : 1);
+      return watch(turn);
+    },
+  });
+  await grading.clock.advance(800_000);
+  expect((await grading.answer).rewards).toEqual(sources.map(() => 1));
+  expect(seen.most).toBe(1);
+});
+
 it("one that lost its worker costs the programs of the next chunk nothing, however often that happens", async () => {
   const bad = Array.from({ length: 6 }, (_, index) => `bad ${index}`);
   const mixed = many.flatMap((name, index) =>
