@@ -16,10 +16,11 @@ export const latencies: Latencies = {
 export const slotsPerWorker = 2;
 
 /**
- * CPU that a case costs besides what its program computes: a process, its isolation, its streams. Measured by
- * `npm run bench`, less what Python itself takes.
+ * CPU that a case costs besides what its program computes: a process, its isolation, its streams. `npm run bench`
+ * measured 16.6 ms for a program of three cases (64 programs, whole process trees), its own work and the endpoint's
+ * among it.
  */
-export const caseOverheadCpuMs = 5;
+export const caseOverheadCpuMs = 4;
 
 /**
  * CPU of a handler, which has one vCPU (1,769 MiB): reading a sample and planning it, and reading a line of a worker's

@@ -13,11 +13,11 @@ import { meanProgramCpuMs } from "./programs.ts";
 /** A worker is given to a batch for each so many cases: `CASES_PER_WORKER` of the dispatch. */
 const casesPerWorker = 16;
 /** Of a worker's CPUs, while there is enough to do: the rest waits for the last case of a chunk and for the next chunk. */
-export const utilisation = 0.9;
+export const utilisation = 0.95;
 /** Of this many programs a worker one decides how long the end takes: two of the smallest chunks. */
 const programsOfTheEnd = 10;
 /** How long a worker is free between two batches, where batches wait that have none. Seen in the simulation. */
-const handoverMs = 400;
+const handoverMs = 150;
 /** Admission, the first lease, a round trip to a worker and the answer's record. Seen in the simulation. */
 const fixedMs = 150;
 /** Until a batch has one worker more. Seen in the simulation. */

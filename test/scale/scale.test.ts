@@ -116,8 +116,8 @@ describe("a cliff", () => {
 
 describe("the rule", () => {
   it.each([
-    [{ programs: 512, cpuSecondsPerProgram: 0.2, waitS: 12, slowestS: 4 }, 8],
-    [{ programs: 1_024, cpuSecondsPerProgram: 0.2, waitS: 12, slowestS: 4 }, 15],
+    [{ programs: 512, cpuSecondsPerProgram: 0.2, waitS: 12, slowestS: 4 }, 7],
+    [{ programs: 1_024, cpuSecondsPerProgram: 0.2, waitS: 12, slowestS: 4 }, 14],
     [{ programs: 8, cpuSecondsPerProgram: 0.2, waitS: 12, slowestS: 4 }, 1],
   ])("says of %o: %i workers", (step, workers) => {
     expect(chooseWorkers(step)).toBe(workers);
