@@ -149,7 +149,7 @@ function drawRule({ alone, crowds }: SweepReport): string {
       if (worst === undefined) return [];
       const errorAt = (part: number) =>
         percent(Math.abs(sorted[Math.ceil(part * sorted.length) - 1]?.error ?? 0));
-      const word = `${worst.workers} workers, ${describeLoad(worst)}: ${seconds(worst.predictedStepMs)} said, ${seconds(worst.stepMsMean)} simulated`;
+      const word = `${worst.workers} ${worst.workers === 1 ? "worker" : "workers"}, ${describeLoad(worst)}: ${seconds(worst.predictedStepMs)} said, ${seconds(worst.stepMsMean)} simulated`;
       return [[name, `${points.length}`, errorAt(0.5), errorAt(1), word]];
     }),
   );
