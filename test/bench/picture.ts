@@ -15,6 +15,7 @@ export function drawPicture(figures: ReadonlyMap<string, LoadFigures>): string {
   const rows = compared.map((row, index) => drawRow(row, 44 + index * rowHeight));
   const height = 44 + compared.length * rowHeight + 8;
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" font-family="system-ui, sans-serif" font-size="13">
+<title>Programs a second, code-rewards beside the published recipe</title>
 <rect width="${width}" height="${height}" rx="8" fill="#ffffff"/>
 <text x="16" y="26" font-weight="600" fill="#111827">Programs a second, 2 workers on the same machine</text>
 <text x="${width - 16}" y="26" text-anchor="end"><tspan fill="${colors.endpoint}">■ code-rewards</tspan> <tspan fill="${colors.recipe}">■ published recipe</tspan></text>
