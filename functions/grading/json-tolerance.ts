@@ -1,4 +1,5 @@
 import { JsonInteger, type JsonValue } from "./json-value.ts";
+import { matchInPairs, type Scalar } from "./paired-walk.ts";
 import { isWithin, type Tolerance } from "./tolerance.ts";
 
 /**
@@ -7,27 +8,12 @@ import { isWithin, type Tolerance } from "./tolerance.ts";
  * and no infinity. Uses no stack.
  */
 export function compareJsonWithin(expected: JsonValue, actual: JsonValue, tolerance: Tolerance): boolean {
-  const pairs: [JsonValue, JsonValue][] = [[expected, actual]];
-  for (let pair = pairs.pop(); pair !== undefined; pair = pairs.pop()) {
-    const [wanted, found] = pair;
-    if (Array.isArray(wanted)) {
-      if (!Array.isArray(found) || found.length !== wanted.length) return false;
-      for (const [index, item] of wanted.entries()) pairs.push([item, found[index]]);
-    } else if (wanted instanceof Map) {
-      if (!(found instanceof Map) || found.size !== wanted.size) return false;
-      for (const [key, member] of wanted) {
-        const other = found.get(key);
-        if (other === undefined) return false;
-        pairs.push([member, other]);
-      }
-    } else if (!matchesScalar(wanted as Scalar, found, tolerance)) {
-      return false;
-    }
-  }
-  return true;
+  return matchInPairs(expected, actual, {
+    readItems: (found) => (Array.isArray(found) ? found : null),
+    readMembers: (found) => (found instanceof Map ? found : null),
+    matchesScalar: (wanted, found) => matchesScalar(wanted, found, tolerance),
+  });
 }
-
-type Scalar = null | boolean | string | number | JsonInteger;
 
 function matchesScalar(expected: Scalar, actual: JsonValue, tolerance: Tolerance): boolean {
   if (expected instanceof JsonInteger) {

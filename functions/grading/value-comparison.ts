@@ -2,6 +2,7 @@
  * Whether what a function returned is what it should return: a value of Python's against a JSON value.
  */
 import { JsonInteger, type JsonValue, readJson } from "./json-value.ts";
+import { matchInPairs, type Scalar } from "./paired-walk.ts";
 import { isWithin, type Tolerance } from "./tolerance.ts";
 
 /**
@@ -21,29 +22,15 @@ export function compareReturned(
   if (reading.kind === "invalid") return false;
   const returned = memberOf(reading.value, "value");
   if (returned === undefined) return false;
-  const pairs: [JsonValue, JsonValue][] = [[expected, returned]];
-  for (let pair = pairs.pop(); pair !== undefined; pair = pairs.pop()) {
-    const [wanted, found] = pair;
-    if (Array.isArray(wanted)) {
+  return matchInPairs(expected, returned, {
+    readItems: (found) => {
       const items = memberOf(found, "tuple") ?? found;
-      if (!Array.isArray(items) || items.length !== wanted.length) return false;
-      for (const [index, item] of wanted.entries()) pairs.push([item, items[index]]);
-    } else if (wanted instanceof Map) {
-      const members = readDict(found);
-      if (members?.size !== wanted.size) return false;
-      for (const [key, member] of wanted) {
-        const other = members.get(key);
-        if (other === undefined) return false;
-        pairs.push([member, other]);
-      }
-    } else if (!matchesScalar(wanted as Scalar, found, tolerance)) {
-      return false;
-    }
-  }
-  return true;
+      return Array.isArray(items) ? items : null;
+    },
+    readMembers: readDict,
+    matchesScalar: (wanted, found) => matchesScalar(wanted, found, tolerance),
+  });
 }
-
-type Scalar = null | boolean | string | number | JsonInteger;
 
 function matchesScalar(expected: Scalar, returned: JsonValue, tolerance: Tolerance | undefined): boolean {
   if (expected instanceof JsonInteger) {

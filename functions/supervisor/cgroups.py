@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 _PREFIX = "code-rewards-"
 _STALE_AFTER_S = 60.0
-# The next child waits in the same group while a case runs; its few pages are not the case's.
-_SPARE_CHILD_BYTES = 6 << 20
+# Two children may wait in the same group while a case runs, each with less than 2 MiB; they are not the case's.
+_SPARE_CHILDREN_BYTES = 6 << 20
 _COUNTERS_BYTES = 1024
 
 
@@ -43,7 +43,7 @@ class MemoryGroup:
         more for a moment after a case that was killed; then it is for the caller to try again, and to watch."""
         if limit_bytes != self._limit_bytes:
             try:
-                _write(self._limit_file, str(limit_bytes + _SPARE_CHILD_BYTES))
+                _write(self._limit_file, str(limit_bytes + _SPARE_CHILDREN_BYTES))
             except OSError:
                 return False
             self._limit_bytes = limit_bytes

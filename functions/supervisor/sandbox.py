@@ -24,6 +24,7 @@ import resource
 import socket
 import struct
 import sys
+import threading
 import time
 
 import calls
@@ -70,7 +71,7 @@ class Sandbox:
         except BaseException as error:
             self._report_failure(channel, error)
             os._exit(70)
-        random.seed()  # each process its own numbers
+        _become_a_process_of_its_own()
         job = _wait_for_job(channel)
         if job is None:
             os._exit(0)
@@ -115,6 +116,12 @@ class Sandbox:
 
 def _is_within(folder: str, name: str, module) -> bool:
     return name != "__main__" and os.path.dirname(getattr(module, "__file__", None) or "") == folder
+
+
+def _become_a_process_of_its_own() -> None:
+    """Of what the standard library does after a fork (see `kernel.fork_without_hooks`), all that a program can see."""
+    random.seed()
+    threading.main_thread()._set_native_id()
 
 
 def _wait_for_job(channel: socket.socket):

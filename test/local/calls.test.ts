@@ -1,22 +1,13 @@
 /** Tasks that call a function, through the whole product over HTTP. */
 import { readFileSync } from "node:fs";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { requestRewards, type SampleLine } from "../../functions/local/rewards-client.ts";
-import { type LocalStack, startLocalStack } from "../../functions/local/stack.ts";
 import { rowsUnder } from "../tasks/document-tables.ts";
 import { callAttacks, EXPECTED_SECRET } from "./call-attacks.ts";
 import { calledPrograms } from "./called-programs.ts";
+import { shareStack } from "./shared-stack.ts";
 
-let stack: LocalStack;
-
-beforeAll(async () => {
-  stack = await startLocalStack({ port: 0 });
-});
-
-afterAll(async () => {
-  expect(await stack.emptyPool()).toEqual([]);
-  await stack.close();
-});
+const stack = shareStack();
 
 interface Called {
   readonly source: string;
@@ -40,7 +31,7 @@ function sampleOf({ source, input, output, returns, tolerance, limits = {} }: Ca
 
 async function gradeAll(programs: readonly Called[]) {
   const lines: SampleLine[] = [];
-  await requestRewards(stack, { samples: programs.map(sampleOf) }, (line) => lines.push(line));
+  await requestRewards(stack(), { samples: programs.map(sampleOf) }, (line) => lines.push(line));
   lines.sort((a, b) => a.index - b.index);
   return lines.map(({ reward, verdicts }) => ({ reward, verdict: verdicts?.[0]?.verdict }));
 }

@@ -1,18 +1,9 @@
 /** Tasks with a checker program, through the whole product over HTTP. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { requestRewards, type SampleLine } from "../../functions/local/rewards-client.ts";
-import { type LocalStack, startLocalStack } from "../../functions/local/stack.ts";
+import { shareStack } from "./shared-stack.ts";
 
-let stack: LocalStack;
-
-beforeAll(async () => {
-  stack = await startLocalStack({ port: 0 });
-});
-
-afterAll(async () => {
-  expect(await stack.emptyPool()).toEqual([]);
-  await stack.close();
-});
+const stack = shareStack();
 
 const EXPECTED = "5 6 treasure-7d1c59";
 
@@ -35,7 +26,7 @@ async function gradeAll(programs: readonly Checked[]) {
     completion: `\`\`\`python\n${source}\n\`\`\``,
   }));
   const lines: SampleLine[] = [];
-  await requestRewards(stack, { samples }, (line) => lines.push(line));
+  await requestRewards(stack(), { samples }, (line) => lines.push(line));
   lines.sort((a, b) => a.index - b.index);
   return lines.map(({ reward, verdicts, status }) => [reward, verdicts?.[0]?.verdict ?? status]);
 }

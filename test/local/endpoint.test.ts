@@ -1,20 +1,11 @@
 /** The whole product over HTTP: endpoint, table, sandboxes, supervisors, in the way in which a trainer uses it. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { requestRewards, type SampleLine } from "../../functions/local/rewards-client.ts";
-import { type LocalStack, startLocalStack } from "../../functions/local/stack.ts";
 import { benchTask, writeProgram } from "../bench/programs.ts";
 import { honestPrograms } from "./honest-programs.ts";
+import { shareStack } from "./shared-stack.ts";
 
-let stack: LocalStack;
-
-beforeAll(async () => {
-  stack = await startLocalStack({ port: 0 });
-});
-
-afterAll(async () => {
-  expect(await stack.emptyPool()).toEqual([]);
-  await stack.close();
-});
+const stack = shareStack();
 
 function fence(source: string): string {
   return `\`\`\`python\n${source}\n\`\`\``;
@@ -26,7 +17,7 @@ function oneCase(source: string, input: string, output: string, limits = {}) {
 
 async function grade(samples: readonly unknown[], tasks = {}) {
   const lines: SampleLine[] = [];
-  const answer = await requestRewards(stack, { tasks, samples }, (line) => lines.push(line));
+  const answer = await requestRewards(stack(), { tasks, samples }, (line) => lines.push(line));
   return { ...answer, lines: lines.sort((a, b) => a.index - b.index) };
 }
 
@@ -103,7 +94,7 @@ describe("a batch over HTTP", () => {
       oneCase(`import time\ntime.sleep(0.05)\nprint(${i})`, "", `${i}`),
     );
     let destroyed: Promise<boolean> | undefined;
-    const answer = await requestRewards(stack, { samples }, () => {
+    const answer = await requestRewards(stack(), { samples }, () => {
       destroyed ??= destroyOneSandbox();
     });
     expect(await destroyed).toBe(true);
@@ -113,8 +104,8 @@ describe("a batch over HTTP", () => {
 
   it("sweeps the pool for those with a key only", async () => {
     const sweep = (headers: Record<string, string>) =>
-      fetch(`${stack.url}/local/sweep`, { method: "POST", headers });
-    expect((await sweep({ authorization: `Bearer ${stack.apiKey}` })).status).toBe(200);
+      fetch(`${stack().url}/local/sweep`, { method: "POST", headers });
+    expect((await sweep({ authorization: `Bearer ${stack().apiKey}` })).status).toBe(200);
     const refused = await sweep({});
     expect(refused.status).toBe(401);
     expect(await refused.json()).toMatchObject({ code: "unauthorized" });
@@ -122,10 +113,10 @@ describe("a batch over HTTP", () => {
 
   it("stops the programs of a caller who went away", async () => {
     const gone = new AbortController();
-    const asked = fetch(`${stack.url}/v1/rewards`, {
+    const asked = fetch(`${stack().url}/v1/rewards`, {
       method: "POST",
       signal: gone.signal,
-      headers: { authorization: `Bearer ${stack.apiKey}`, "content-type": "application/json" },
+      headers: { authorization: `Bearer ${stack().apiKey}`, "content-type": "application/json" },
       body: JSON.stringify({
         samples: [oneCase("import time\ntime.sleep(50)", "", "1", { time_ms: 60_000 })],
       }),
@@ -141,12 +132,14 @@ describe("a batch over HTTP", () => {
 
 async function destroyOneSandbox(): Promise<boolean> {
   const { Sandbox } = await import("e2b");
-  const [sandbox] = await Sandbox.list(stack.e2b).nextItems();
-  return sandbox ? Sandbox.kill(sandbox.sandboxId, stack.e2b) : false;
+  const [sandbox] = await Sandbox.list(stack().e2b).nextItems();
+  return sandbox ? Sandbox.kill(sandbox.sandboxId, stack().e2b) : false;
 }
 
 async function countLeased(): Promise<number> {
-  const answer = await fetch(`${stack.url}/readyz`, { headers: { authorization: `Bearer ${stack.apiKey}` } });
+  const answer = await fetch(`${stack().url}/readyz`, {
+    headers: { authorization: `Bearer ${stack().apiKey}` },
+  });
   const { checks } = (await answer.json()) as { checks: { pool: { leased: number } } };
   return checks.pool.leased;
 }

@@ -1,20 +1,11 @@
 /** Tests that are Python source, through the whole product over HTTP. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { requestRewards, type SampleLine } from "../../functions/local/rewards-client.ts";
-import { type LocalStack, startLocalStack } from "../../functions/local/stack.ts";
+import { shareStack } from "./shared-stack.ts";
 import { attackedTests, honestTwins, statementAttacks } from "./statement-attacks.ts";
 import { statementRows } from "./statement-rows.ts";
 
-let stack: LocalStack;
-
-beforeAll(async () => {
-  stack = await startLocalStack({ port: 0 });
-});
-
-afterAll(async () => {
-  expect(await stack.emptyPool()).toEqual([]);
-  await stack.close();
-});
+const stack = shareStack();
 
 interface Tested {
   readonly tests: unknown;
@@ -27,7 +18,7 @@ async function gradeAll(programs: readonly Tested[]) {
     completion: `\`\`\`python\n${source}\n\`\`\``,
   }));
   const lines: SampleLine[] = [];
-  await requestRewards(stack, { samples }, (line) => lines.push(line));
+  await requestRewards(stack(), { samples }, (line) => lines.push(line));
   return lines.sort((a, b) => a.index - b.index);
 }
 

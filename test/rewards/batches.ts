@@ -21,13 +21,14 @@ export interface GradingOptions extends ScriptedWorkersOptions {
   readonly maxWorkers?: number;
   readonly hooks?: Partial<BatchHooks>;
   readonly clock?: VirtualClock;
+  readonly whileWorkersLeave?: () => Promise<void>;
 }
 
 const gradings: Grading[] = [];
 
 /** Starts to grade a batch with scripted workers. */
 export function startGrading(batch: Batch, options: GradingOptions = {}): Grading {
-  const { maxWorkers = 2, clock = createVirtualClock() } = options;
+  const { maxWorkers = 2, clock = createVirtualClock(), whileWorkersLeave = async () => {} } = options;
   const workers = createScriptedWorkers(options);
   let chunkCount = 0;
   const gradeBatch = createBatchGrader({
@@ -35,6 +36,7 @@ export function startGrading(batch: Batch, options: GradingOptions = {}): Gradin
     clock,
     newId: () => `chunk-${++chunkCount}`,
     config: { maxWorkers },
+    whileWorkersLeave,
   });
   const results: SampleResult[] = [];
   const stop = new AbortController();

@@ -109,6 +109,38 @@ print({"random": random.random, "shuffle": lambda: random.sample(range(10**6), 3
     check: distinctOutputs,
   },
   {
+    name: "standard streams know what they are: input can be read again, output can't be sought",
+    source: `
+import sys
+first = sys.stdin.read()
+sys.stdin.seek(0)
+print(sys.stdin.seekable(), sys.stdin.read() == first, [s.seekable() for s in (sys.stdout, sys.stderr)])
+print([(s.mode, s.encoding, s.line_buffering) for s in (sys.stdin, sys.stdout, sys.stderr)])
+`,
+    inputs: ["one\ntwo\n"],
+    ends: {
+      stdout:
+        "True True [False, False]\n[('r', 'utf-8', False), ('w', 'utf-8', False), ('w', 'utf-8', True)]\n",
+    },
+  },
+  {
+    name: "the main thread knows itself, and so does that of a fork",
+    source: `
+import os, threading
+def look():
+    main = threading.main_thread()
+    return main is threading.current_thread(), main.ident == threading.get_ident(), threading.active_count()
+print(look(), threading.main_thread().native_id == os.getpid(), flush=True)
+child = os.fork()
+if child == 0:
+    print(look(), flush=True)
+    os._exit(0)
+os.waitpid(child, 0)
+threading.Thread(target=print, args=("thread",)).start()
+`,
+    ends: { stdout: "(True, True, 1) True\n(True, True, 1)\nthread\n" },
+  },
+  {
     name: "seeded random numbers are Python's",
     source: "import random\nrandom.seed(42)\nprint(random.randint(1, 10**6), random.Random(7).random())",
     inputs: ["", ""],
