@@ -69,7 +69,7 @@ async function measureLoad(
 
 async function judge(): Promise<void> {
   const requests = await countRequests(warmUp, workers);
-  console.log("\nrequests of one warm batch of 64");
+  console.log("\nrequests of one warm batch of 64, on average");
   console.table(requests);
   const floors = judgeFloors(figures, requests.endpoint.requestsPerProgram);
   console.table(floors);

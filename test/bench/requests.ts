@@ -9,6 +9,7 @@ import type { Load } from "./loads.ts";
 import { startLocalStackProcess } from "./local-stack-process.ts";
 import { createRecipeContestant } from "./recipe/recipe-contestant.ts";
 
+/** Of one batch, on average. */
 export interface RequestCounts {
   readonly e2b: number;
   readonly tableReads: number;
@@ -20,7 +21,10 @@ const apiKey = "e2b_local";
 const isWrite = ({ operation }: SeenRequest) =>
   /PutItem|UpdateItem|DeleteItem|BatchWrite|TransactWrite/.test(operation ?? "");
 
-/** Each contestant grades one warm batch of the load, whose requests are counted. */
+/** Batches until the workers are there, and batches whose requests are counted. The recipe's are alike. */
+const batchesOf = { endpoint: { unwatched: 4, counted: 10 }, recipe: { unwatched: 1, counted: 1 } };
+
+/** What one warm batch of the load asks for with each contestant, on average. */
 export async function countRequests(
   load: Load,
   workers: number,
@@ -43,17 +47,18 @@ export async function countRequests(
     );
     closers.unshift(recipe.close);
     const count = async (contestant: Contestant): Promise<RequestCounts> => {
-      await contestant.grade(load.make(0)); // now its workers are there
+      const { unwatched, counted } = batchesOf[contestant.name];
+      for (let round = 0; round < unwatched; round += 1) await contestant.grade(load.make(round));
       const before = proxy.requests.length;
-      await contestant.grade(load.make(1));
+      for (let round = 0; round < counted; round += 1) await contestant.grade(load.make(unwatched + round));
       const asked = proxy.requests.slice(before);
       const ofTable = asked.filter(({ path }) => path === "table");
-      const tableWrites = ofTable.filter(isWrite).length;
+      const writes = ofTable.filter(isWrite);
       return {
-        e2b: asked.length - ofTable.length,
-        tableReads: ofTable.length - tableWrites,
-        tableWrites,
-        requestsPerProgram: asked.length / load.expected.length,
+        e2b: (asked.length - ofTable.length) / counted,
+        tableReads: (ofTable.length - writes.length) / counted,
+        tableWrites: writes.length / counted,
+        requestsPerProgram: asked.length / counted / load.expected.length,
       };
     };
     return { endpoint: await count(endpoint), recipe: await count(recipe) };
