@@ -99,14 +99,20 @@ class Scheduler:
 
     def dispatch(self) -> None:
         """Starts whatever can start now; called whenever something may have become possible."""
+        self._start_units()
+        if any(chunk.next_unit() for chunk in self._chunks):
+            for slot in self.slots:
+                slot.prepare()
+            if self.failure():
+                self._fail_all()
+
+    def _start_units(self) -> None:
         for slot in self.slots:
             if slot.has_ready_child():
                 unit = self._next_unit()
                 if unit is None:
                     return
                 self._start(slot, unit)
-        if self.failure():
-            self._fail_all()
 
     def _next_unit(self):
         for chunk in self._chunks:

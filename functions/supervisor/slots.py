@@ -1,9 +1,9 @@
 """A slot: the supervisor's side of one zygote, and the isolated children it has ready.
 
-Theory of operation. A slot runs one case at a time and keeps one more child isolated and waiting, so that the cost of
-isolation falls into the time in which the present case runs. One that is idle prepares a few, so that a program of few
-cases finds a child for each and runs beside no preparation. Children are used once. A case whose program is tested by a
-judge takes two, one after the other.
+Theory of operation. A slot runs one case at a time. While more cases wait, it keeps one more child isolated and ready,
+so that the cost of isolation falls into the time in which the present case runs. Where none wait, it prepares a few once
+it seems idle, so that a program of few cases finds a child for each and runs beside no preparation. Children are used
+once. A case whose program is tested by a judge takes two, one after the other.
 
 A child that fails before it is isolated is a fault of the host. The slot tries again a few times, since a passing
 shortage (say of memory) looks the same; after that it is broken and says why. A zygote that dies takes its children
@@ -99,10 +99,10 @@ class Slot:
         return bool(self._ready) and not self.is_busy
 
     def take_child(self) -> Child:
-        """A ready child; another is prepared at once when it was the last."""
+        """A ready child. The next is prepared in a while, or as soon as `prepare` is called."""
         child = self._ready.popleft()
         self.is_busy = True
-        self._prepare()
+        self._prepare_later()
         return child
 
     def take_second_child(self, on_second) -> None:
@@ -110,12 +110,14 @@ class Slot:
         self._on_second = on_second
         if self._ready:
             self._hand_over_second()
+        else:
+            self.prepare()
 
     def _hand_over_second(self) -> None:
         on_second, self._on_second = self._on_second, None
         child = self._ready.popleft() if self._ready else None
         if child:
-            self._prepare()
+            self.prepare()
         on_second(child)
 
     def give_back(self, filled_memory: bool) -> None:
@@ -128,14 +130,17 @@ class Slot:
 
     def _become_free(self) -> None:
         self.is_busy = False
-        if not self._ready_timer:
-            self._ready_timer = self._loop.call_later(_IDLE_AFTER_S, self._prepare_more)
+        self._prepare_later()
+
+    def _prepare_later(self) -> None:
+        """A while after its last case began or ended: whoever waits for an answer has it by then."""
+        if self._ready_timer:
+            self._ready_timer.cancel()
+        self._ready_timer = self._loop.call_later(_IDLE_AFTER_S, self._prepare_more)
 
     def _prepare_more(self) -> None:
-        """What is left to do once it seems idle: whoever waits for the last case's answer has it by now."""
         self._ready_timer = None
-        if not self._is_closing:
-            self._prepare()
+        self.prepare()
 
     def _wait_for_memory(self, until_s: float) -> None:
         if self.memory_group.usage_bytes() <= _SETTLED_BYTES or self._loop.time() >= until_s:
@@ -180,10 +185,12 @@ class Slot:
         )
         theirs.close()
         self._control = ours
+        self._is_zygote_up = False  # a child forked sooner would be outside the memory group
         self._control.send(json.dumps(settings).encode())
         self._loop.add_reader(ours.fileno(), self._read_control)
 
     def _stop_zygote(self) -> None:
+        self._is_zygote_up = False
         self._loop.remove_reader(self._control.fileno())
         self._control.close()  # which ends a zygote that still listens, and its parent reaps it
         try:
@@ -210,7 +217,8 @@ class Slot:
         if kind == messages.UP:
             if self.memory_group:
                 self.memory_group.add(processes.main_child_of(self._zygote.pid))
-            self._prepare()
+            self._is_zygote_up = True
+            self.prepare()
         elif kind == messages.CHILD:
             self._adopt(int(message[1:]), ancillary)
         elif kind == messages.ENDED:
@@ -234,7 +242,10 @@ class Slot:
 
     # -- its children
 
-    def _prepare(self) -> None:
+    def prepare(self) -> None:
+        """Has a child prepared, unless as many as it keeps are ready or one is on its way."""
+        if not self._is_zygote_up:
+            return
         wanted = _READY_WHILE_BUSY if self.is_busy else _READY_WHILE_IDLE
         if len(self._ready) < wanted and self._preparing is None and self.failure is None:
             late = "no sandbox was ready within %d s" % _PREPARE_TIMEOUT_S
@@ -275,7 +286,8 @@ class Slot:
                 self._hand_over_second()
             else:
                 self._on_change()
-                self._prepare()
+                if not self.is_busy:
+                    self.prepare()
         else:
             self._close_channel(child)
             self._isolation_failed(child, message)
@@ -288,7 +300,7 @@ class Slot:
         child.kill()
         self._prepared()
         self._count_failure(why)
-        self._prepare()
+        self.prepare()
 
     def _close_channel(self, child: Child) -> None:
         self._loop.remove_reader(child.channel.fileno())
@@ -304,7 +316,7 @@ class Slot:
             self._ready.remove(child)
             self._forget(child)
             self._count_failure("a prepared sandbox ended by itself")
-            self._prepare()
+            self.prepare()
             return
         if child.on_exit:
             child.on_exit(ending)
