@@ -23,6 +23,7 @@ export function createDynamoDbClient(options: DynamoDbOptions = {}): DynamoDBCli
     ...(region === undefined ? {} : { region }),
     ...(credentials === undefined ? {} : { credentials }),
     maxAttempts: 3,
+    cacheMiddleware: true, // else each call sorts its steps anew, which costs as much as the rest of it
     requestHandler: {
       connectionTimeout: options.connectionTimeoutMs ?? 1_000,
       requestTimeout: options.requestTimeoutMs ?? 2_500,
