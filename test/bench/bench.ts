@@ -16,24 +16,32 @@ import { type Load, loads, warmUp } from "./loads.ts";
 import { startLocalStackProcess } from "./local-stack-process.ts";
 import { measureRound, type Round } from "./measurement.ts";
 import { drawPicture } from "./picture.ts";
+import { measureInterpreterStart } from "./recipe/interpreter-start.ts";
 import { createRecipeContestant } from "./recipe/recipe-contestant.ts";
 import { countRequests } from "./requests.ts";
 
 const workers = 2;
+
+interface Measured {
+  readonly figures: ReadonlyMap<string, LoadFigures>;
+  /** What the recipe pays at least four times for a program of three cases. */
+  readonly interpreterStartCpuSeconds: number;
+}
 
 const { values } = parseArgs({
   options: { json: { type: "string" }, picture: { type: "string" }, only: { type: "string", default: "" } },
 });
 const chosen = loads.filter(({ name }) => name.includes(values.only));
 
-const figures = await measureLoads();
+const { figures, interpreterStartCpuSeconds } = await measureLoads();
+console.log(`a fresh interpreter costs ${interpreterStartCpuSeconds.toPrecision(3)} s of CPU here`);
 for (const [name, { endpoint, recipe }] of figures) {
   console.log(`\n${name}`);
   console.table({ endpoint: rounded(endpoint), ...(recipe && { recipe: rounded(recipe) }) });
 }
 if (chosen.length === loads.length) await judge();
 
-async function measureLoads(): Promise<ReadonlyMap<string, LoadFigures>> {
+async function measureLoads(): Promise<Measured> {
   const stack = await startLocalStackProcess(["--no-cron", "--plan", "pro"]);
   const endpoint = createEndpointContestant(stack);
   const recipe = await createRecipeContestant(stack.e2b, workers);
@@ -41,7 +49,7 @@ async function measureLoads(): Promise<ReadonlyMap<string, LoadFigures>> {
     for (const contestant of [endpoint, recipe]) await contestant.grade(warmUp.make(0));
     const byLoad = new Map<string, LoadFigures>();
     for (const load of chosen) byLoad.set(load.name, await measureLoad(load, endpoint, recipe, stack.pid));
-    return byLoad;
+    return { figures: byLoad, interpreterStartCpuSeconds: await measureInterpreterStart(stack.e2b) };
   } finally {
     await recipe.close();
     await stack.stop();
@@ -73,7 +81,12 @@ async function judge(): Promise<void> {
   console.table(requests);
   const floors = judgeFloors(figures, requests.endpoint.requestsPerProgram);
   console.table(floors);
-  const report = { loads: Object.fromEntries(figures), requests, floors };
+  const report = {
+    loads: Object.fromEntries(figures),
+    interpreter_start_cpu_seconds: interpreterStartCpuSeconds,
+    requests,
+    floors,
+  };
   if (values.json) writeFileSync(values.json, `${JSON.stringify(report, null, 2)}\n`);
   if (values.picture) writeFileSync(values.picture, drawPicture(figures));
   const missed = floors.filter(({ isHeld }) => !isHeld);
