@@ -1,5 +1,6 @@
 /** `npm run local`: serves the product on loopback until it is told to stop. */
 import { parseArgs } from "node:util";
+import { readOrExplain } from "./arguments.ts";
 import { readEnvironment } from "./environment.ts";
 import { refuseToStart, requireLinux } from "./refusal.ts";
 import { type LocalStackOptions, startLocalStack } from "./stack.ts";
@@ -48,16 +49,7 @@ function readInteger(name: string, text: string, low: number, high: number): num
   return value;
 }
 
-function readArgumentsOrExplain(): ReturnType<typeof readArguments> {
-  try {
-    return readArguments();
-  } catch (error) {
-    console.error(`${(error as Error).message}\n\n${usage}`);
-    process.exit(2);
-  }
-}
-
-const options = readArgumentsOrExplain();
+const options = readOrExplain(readArguments, usage);
 requireLinux();
 try {
   const stack = await startLocalStack({ ...options, ...readEnvironment(process.env) });

@@ -8,11 +8,18 @@
  */
 import { randomUUID } from "node:crypto";
 import { parseArgs } from "node:util";
+import { readOrExplain } from "./arguments.ts";
 import { readEnvironment } from "./environment.ts";
 import { refuseToStart, requireLinux } from "./refusal.ts";
 import { callEndpoint, type GradedBatch, requestRewards } from "./rewards-client.ts";
 import { smokeCompletions, smokeRewards, smokeTask } from "./smoke-programs.ts";
 import { startLocalStack } from "./stack.ts";
+
+const usage = `npm run smoke [-- --e2b]
+
+  --e2b  runs the programs in sandboxes of E2B (with E2B_API_KEY), not of this machine
+
+  CODE_REWARDS_URL, CODE_REWARDS_API_KEY  an endpoint to use instead of one that is started here`;
 
 interface Endpoint {
   readonly url: string;
@@ -25,18 +32,37 @@ function say(line: string): void {
   console.error(line);
 }
 
-async function openEndpoint(): Promise<Endpoint> {
-  const { values } = parseArgs({ options: { e2b: { type: "boolean", default: false } } });
-  const { CODE_REWARDS_URL: url, CODE_REWARDS_API_KEY: apiKey } = process.env;
-  if (url !== undefined) {
-    if (apiKey === undefined) throw new Error("CODE_REWARDS_URL is set: set CODE_REWARDS_API_KEY as well");
-    say(`using the endpoint at ${url}`);
-    return { url, apiKey, close: async () => [] };
+interface Choice {
+  readonly useE2b: boolean;
+  /** An endpoint that is there already. */
+  readonly given: { readonly url: string; readonly apiKey: string } | null;
+}
+
+function readArguments(): Choice {
+  const options = {
+    e2b: { type: "boolean", default: false },
+    help: { type: "boolean", short: "h" },
+  } as const;
+  const { values } = parseArgs({ options });
+  if (values.help) {
+    console.log(usage);
+    process.exit(0);
   }
-  if (!values.e2b) requireLinux();
-  const where = values.e2b ? "with E2B's sandboxes" : "with sandboxes on this machine";
+  const { CODE_REWARDS_URL: url, CODE_REWARDS_API_KEY: apiKey } = process.env;
+  if (url === undefined) return { useE2b: values.e2b, given: null };
+  if (apiKey === undefined) throw new Error("CODE_REWARDS_URL is set: set CODE_REWARDS_API_KEY as well");
+  return { useE2b: values.e2b, given: { url, apiKey } };
+}
+
+async function openEndpoint({ useE2b, given }: Choice): Promise<Endpoint> {
+  if (given !== null) {
+    say(`using the endpoint at ${given.url}`);
+    return { ...given, close: async () => [] };
+  }
+  if (!useE2b) requireLinux();
+  const where = useE2b ? "with E2B's sandboxes" : "with sandboxes on this machine";
   say(`starting an endpoint ${where}; a worker proves its isolation first`);
-  const stack = await startLocalStack({ port: 0, ...readEnvironment(process.env, { useE2b: values.e2b }) });
+  const stack = await startLocalStack({ port: 0, ...readEnvironment(process.env, { useE2b }) });
   say("a worker is ready");
   return {
     url: stack.url,
@@ -84,8 +110,8 @@ function findFaults(batch: GradedBatch): string[] {
   );
 }
 
-async function smoke(): Promise<string[]> {
-  const endpoint = await openEndpoint();
+async function smoke(choice: Choice): Promise<string[]> {
+  const endpoint = await openEndpoint(choice);
   const problems: string[] = [];
   let runId: string | undefined;
   try {
@@ -108,8 +134,9 @@ async function smoke(): Promise<string[]> {
   return problems;
 }
 
+const choice = readOrExplain(readArguments, usage);
 try {
-  const problems = await smoke();
+  const problems = await smoke(choice);
   for (const problem of problems) say(`failed: ${problem}`);
   process.exit(problems.length > 0 ? 1 : 0);
 } catch (error) {

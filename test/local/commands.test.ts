@@ -37,6 +37,30 @@ function sleepAWhile(_: unknown, i: number) {
   return { task: { test_cases: [{ input: "", output: "1" }] }, completion };
 }
 
+describe("a command that is called wrongly says what is wrong and how it is called, and does nothing", () => {
+  const url = { CODE_REWARDS_URL: "http://127.0.0.1:9", CODE_REWARDS_API_KEY: undefined };
+  it.each([
+    { script: "local/main.ts", args: ["--prot", "1"], says: "Unknown option '--prot'" },
+    {
+      script: "local/main.ts",
+      args: ["--port", "many"],
+      says: "--port must be a whole number from 0 to 65535",
+    },
+    { script: "local/main.ts", args: ["--plan", "free"], says: "--plan must be hobby or pro, not 'free'" },
+    { script: "local/smoke.ts", args: ["--e3b"], says: "Unknown option '--e3b'" },
+    { script: "local/smoke.ts", args: ["now"], says: "Unexpected argument 'now'" },
+    { script: "local/smoke.ts", args: [], env: url, says: "set CODE_REWARDS_API_KEY as well" },
+    { script: "stop.ts", args: ["--stag", "x"], says: "Unknown option '--stag'" },
+  ])("$script $args", async ({ script, args, env = {}, says }) => {
+    const failure = await runNode(`functions/${script}`, args, env).catch((error) => error);
+    expect(failure.code).toBe(2);
+    expect(failure.stdout).toBe("");
+    expect(failure.stderr).toContain(says);
+    expect(failure.stderr).toContain("npm run ");
+    expect(failure.stderr).not.toMatch(/^ +at /m);
+  });
+});
+
 describe("npm run smoke", () => {
   it("prints the five rewards and leaves nothing running", async () => {
     const { stdout, stderr } = await runNode("functions/local/smoke.ts");
@@ -76,12 +100,6 @@ describe("npm run local", () => {
     await expect.poll(isGone, { timeout: 5_000 }).toBe(true);
     expect({ mounts: readMounts(), folders: listTemporaryFolders() }).toEqual(before);
   }, 60_000);
-
-  it("says which arguments are wrong", async () => {
-    const failure = await runNode("functions/local/main.ts", ["--port", "many"]).catch((error) => error);
-    expect(failure.code).toBe(2);
-    expect(failure.stderr).toContain("--port must be a whole number from 0 to 65535, not 'many'");
-  });
 
   it("says that a port is taken", async () => {
     const stack = await startLocalStackProcess();
