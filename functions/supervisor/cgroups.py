@@ -86,6 +86,7 @@ def make_memory_group(name: str):
     if root is None:
         return None
     path = "%s/%s%d-%s" % (root, _PREFIX, os.getpid(), name)
+    group = None
     try:
         os.mkdir(path)
         group = MemoryGroup(path, is_v2)
@@ -98,11 +99,19 @@ def make_memory_group(name: str):
                 pass  # a kernel without swap accounting
         return group
     except OSError:
-        try:
-            os.rmdir(path)
-        except OSError:
-            pass
+        _remove(path, group)
         return None
+
+
+def _remove(path: str, group) -> None:
+    """What a group that came to nothing left."""
+    if group:
+        group.remove()
+        return
+    try:
+        os.rmdir(path)
+    except OSError:
+        pass
 
 
 def remove_stale_groups() -> None:

@@ -1,9 +1,9 @@
 """A slot: the supervisor's side of one zygote, and the isolated children it has ready.
 
 Theory of operation. A slot runs one case at a time. While more cases wait, it keeps one more child isolated and ready,
-so that the cost of isolation falls into the time in which the present case runs. Where none wait, it prepares a few once
-it seems idle, so that a program of few cases finds a child for each and runs beside no preparation. Children are used
-once. A case whose program is tested by a judge takes two, one after the other.
+so that the cost of isolation falls into the time in which the present case runs. Where none wait, it prepares a few as
+soon as it seems idle, so that a program of few cases finds a child for each and runs beside no preparation. Children
+are used once. A case whose program is tested by a judge takes two, one after the other.
 
 A child that fails before it is isolated is a fault of the host. The slot tries again a few times, since a passing
 shortage (say of memory) looks the same; after that it is broken and says why. A zygote that dies takes its children
