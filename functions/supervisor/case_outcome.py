@@ -35,7 +35,8 @@ class Facts:
         self.has_ended = False
         self.was_out_of_memory = False
         self.wait_status = 0
-        self.ended_at_s = 0.0
+        self.ended_at_s = 0.0  # at the earliest: by this it is judged
+        self.seen_ended_at_s = 0.0  # at the latest
         self.cpu_s = 0.0
         self.cpu_before_s = 0.0  # what isolating and compiling took
         self.max_rss_kib = 0
@@ -46,6 +47,7 @@ class Facts:
         self.has_ended = True
         self.wait_status = ending.wait_status
         self.ended_at_s = min(ending.at_s, seen_at_s)
+        self.seen_ended_at_s = seen_at_s
         self.cpu_s = ending.cpu_s
         self.max_rss_kib = ending.max_rss_kib
         self.run_delay_ns = ending.run_delay_ns
@@ -152,8 +154,16 @@ def describe(facts: Facts, ending: dict) -> dict:
     if facts.result is not None:
         line["result"] = facts.result.decode("utf-8", "replace")
     line["stderr_tail"] = facts.stderr_tail.decode("utf-8", "backslashreplace")
-    ran_s = facts.ended_at_s - facts.started_at_s if facts.started_at_s is not None else 0.0
-    line["wall_ms"] = round(max(ran_s, 0.0) * 1e3, 3)
-    line["cpu_ms"] = round(max(facts.cpu_s - facts.cpu_before_s, 0.0) * 1e3, 3)
+    cpu_s = max(facts.cpu_s - facts.cpu_before_s, 0.0)
+    line["wall_ms"] = round(_wall_s(facts, cpu_s) * 1e3, 3)
+    line["cpu_ms"] = round(cpu_s * 1e3, 3)
     line["peak_rss_kib"] = facts.max_rss_kib
     return line
+
+
+def _wall_s(facts: Facts, cpu_s: float) -> float:
+    """Of the times that it can have taken, the shortest into which its CPU time fits; only threads can have more."""
+    if facts.started_at_s is None:
+        return 0.0
+    at_most_s = facts.seen_ended_at_s - facts.started_at_s
+    return max(facts.ended_at_s - facts.started_at_s, min(cpu_s, at_most_s), 0.0)

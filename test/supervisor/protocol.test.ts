@@ -195,6 +195,16 @@ describe.each(modes)("as %s", (mode) => {
       expect(line?.peak_rss_kib).toBeLessThan(90 << 10);
     });
 
+    it("tell of no program that it took less time than CPU time", async () => {
+      const quick = makeProgram("p", "print(1)", Array(40).fill(""));
+      const { lines } = await supervisor.execute(supervisor.chunk([quick]));
+      const ended = lines.filter(({ type }) => type === "ended");
+      expect(ended).toHaveLength(40);
+      // CPU time and the clock are two measures: they may differ by what it takes to read them.
+      const impossible = ended.filter(({ wall_ms = 0, cpu_ms = 0 }) => wall_ms < cpu_ms - 0.5);
+      expect(impossible.map(({ wall_ms, cpu_ms }) => ({ wall_ms, cpu_ms }))).toEqual([]);
+    });
+
     it("come at once for a chunk without programs", async () => {
       const { lines } = await supervisor.execute(supervisor.chunk([]));
       expect(lines).toMatchObject([{ type: "summary", reason: "completed", cases: 0 }]);
