@@ -8,6 +8,7 @@ import { parseArgs } from "node:util";
 import { createDynamoDbClient } from "./adapters/dynamodb-client.ts";
 import { findTables } from "./adapters/dynamodb-discovery.ts";
 import { systemClock } from "./adapters/system-clock.ts";
+import { readArguments } from "./command-arguments.ts";
 import { loadConfig } from "./config.ts";
 import { identityKey } from "./pool/identity.ts";
 import { type PoolStop, stopPool } from "./pool/sweep/stop-pool.ts";
@@ -25,7 +26,7 @@ const usage = `npm run stop -- --stage NAME [--table NAME]
 const appName = "code-rewards";
 const withinMs = 90_000;
 
-function readArguments(): { readonly stage: string; readonly table: string | undefined } {
+function readStage(): { readonly stage: string; readonly table: string | undefined } {
   const { values } = parseArgs({ options: { stage: { type: "string" }, table: { type: "string" } } });
   if (!values.stage) throw new Error("--stage is needed: which one is to be stopped?");
   return { stage: values.stage, table: values.table };
@@ -77,10 +78,10 @@ function explain(error: unknown): number {
   return error instanceof Fault ? 1 : 2;
 }
 
+const { stage, table: given } = readArguments(readStage, usage);
 // The clock's sleeps alone keep no process alive.
 const awake = setInterval(() => {}, 60_000);
 try {
-  const { stage, table: given } = readArguments();
   const table = given ?? (await findTable(stage));
   process.exitCode = report(table, await stop(table));
 } catch (error) {

@@ -1,6 +1,6 @@
 /** `npm run local`: serves the product on loopback until it is told to stop. */
 import { parseArgs } from "node:util";
-import { readOrExplain } from "./arguments.ts";
+import { readArguments } from "../command-arguments.ts";
 import { readEnvironment } from "./environment.ts";
 import { refuseToStart, requireLinux } from "./refusal.ts";
 import { type LocalStackOptions, startLocalStack } from "./stack.ts";
@@ -16,20 +16,15 @@ const usage = `npm run local -- [--port 8787] [--plan hobby|pro] [--slots N] [--
   E2B_API_URL, E2B_SANDBOX_URL  an E2B to use instead of the embedded one (with E2B_API_KEY)
   DYNAMODB_ENDPOINT             a DynamoDB to use instead of the embedded one`;
 
-function readArguments(): Pick<LocalStackOptions, "port" | "plan" | "slots" | "cron"> {
+function readOptions(): Pick<LocalStackOptions, "port" | "plan" | "slots" | "cron"> {
   const { values } = parseArgs({
     options: {
       port: { type: "string", default: "8787" },
       plan: { type: "string", default: "hobby" },
       slots: { type: "string" },
       "no-cron": { type: "boolean", default: false },
-      help: { type: "boolean", short: "h" },
     },
   });
-  if (values.help) {
-    console.log(usage);
-    process.exit(0);
-  }
   if (values.plan !== "hobby" && values.plan !== "pro") {
     throw new Error(`--plan must be hobby or pro, not '${values.plan}'`);
   }
@@ -49,7 +44,7 @@ function readInteger(name: string, text: string, low: number, high: number): num
   return value;
 }
 
-const options = readOrExplain(readArguments, usage);
+const options = readArguments(readOptions, usage);
 requireLinux();
 try {
   const stack = await startLocalStack({ ...options, ...readEnvironment(process.env) });

@@ -8,7 +8,7 @@
  */
 import { randomUUID } from "node:crypto";
 import { parseArgs } from "node:util";
-import { readOrExplain } from "./arguments.ts";
+import { readArguments } from "../command-arguments.ts";
 import { readEnvironment } from "./environment.ts";
 import { refuseToStart, requireLinux } from "./refusal.ts";
 import { callEndpoint, type GradedBatch, requestRewards } from "./rewards-client.ts";
@@ -38,16 +38,8 @@ interface Choice {
   readonly given: { readonly url: string; readonly apiKey: string } | null;
 }
 
-function readArguments(): Choice {
-  const options = {
-    e2b: { type: "boolean", default: false },
-    help: { type: "boolean", short: "h" },
-  } as const;
-  const { values } = parseArgs({ options });
-  if (values.help) {
-    console.log(usage);
-    process.exit(0);
-  }
+function readChoice(): Choice {
+  const { values } = parseArgs({ options: { e2b: { type: "boolean", default: false } } });
   const { CODE_REWARDS_URL: url, CODE_REWARDS_API_KEY: apiKey } = process.env;
   if (url === undefined) return { useE2b: values.e2b, given: null };
   if (apiKey === undefined) throw new Error("CODE_REWARDS_URL is set: set CODE_REWARDS_API_KEY as well");
@@ -134,7 +126,7 @@ async function smoke(choice: Choice): Promise<string[]> {
   return problems;
 }
 
-const choice = readOrExplain(readArguments, usage);
+const choice = readArguments(readChoice, usage);
 try {
   const problems = await smoke(choice);
   for (const problem of problems) say(`failed: ${problem}`);

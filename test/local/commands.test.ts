@@ -61,6 +61,15 @@ describe("a command that is called wrongly says what is wrong and how it is call
   });
 });
 
+it.each(["local/main.ts", "local/smoke.ts", "stop.ts"])(
+  "%s --help tells how it is called",
+  async (script) => {
+    const { stdout, stderr } = await runNode(`functions/${script}`, ["--help"]);
+    expect(stdout).toMatch(/^npm run /);
+    expect(stderr).toBe("");
+  },
+);
+
 describe("npm run smoke", () => {
   it("prints the five rewards and leaves nothing running", async () => {
     const { stdout, stderr } = await runNode("functions/local/smoke.ts");
