@@ -4,7 +4,7 @@ import { type HeldBatch, holdBatch } from "../../functions/pool/batches/held-bat
 import { createLeaseSource, type LeaseSource } from "../../functions/pool/lease-source.ts";
 import { enterRun } from "../../functions/pool/runs/enter.ts";
 import { keepRunAlive } from "../../functions/pool/runs/keep-alive.ts";
-import { createBatchNotes, type NoteBatch } from "../../functions/pool/runs/note-batch.ts";
+import { type BatchNoted, createBatchNotes, type NoteBatch } from "../../functions/pool/runs/note-batch.ts";
 import { getRun } from "../../functions/pool/runs/read.ts";
 import { type RunsView, rememberRuns } from "../../functions/pool/runs/target.ts";
 import type { SweepContext } from "../../functions/pool/sweep/sweep.ts";
@@ -12,6 +12,7 @@ import { Fault } from "../../functions/rewards/faults.ts";
 import type { WorkerEvent, WorkerSource } from "../../functions/rewards/ports.ts";
 import { watchWorkers } from "../../functions/rewards/watched-workers.ts";
 import type { SimulatedProcess } from "./process.ts";
+import type { SimulatedChunk } from "./programs.ts";
 import type { World } from "./world.ts";
 
 export interface Container {
@@ -24,6 +25,8 @@ export interface Container {
 
 export function startContainer(world: World, name: string): Container {
   const process = world.startProcess(name, world.weather().handlers);
+  world.handlers.add(process);
+  process.onCrash(() => world.handlers.delete(process));
   const ctx = world.contextOf(process);
   return {
     process,
@@ -51,6 +54,7 @@ export function createContainers<C extends { readonly process: SimulatedProcess 
   return {
     async serve(request) {
       // Some time later a container that froze after its answer may still stand still: the request waits with it.
+      dropOld(world, idle);
       const at = Math.floor(world.random() * idle.length);
       const [found] = idle.splice(at, 1);
       const container = found?.process.isAlive() ? found : start(++started);
@@ -62,6 +66,13 @@ export function createContainers<C extends { readonly process: SimulatedProcess 
       return first;
     },
   };
+}
+
+/** After a deploy requests go to new containers, some of them not at once. */
+function dropOld<C extends { readonly process: SimulatedProcess }>(world: World, idle: C[]): void {
+  const version = world.version();
+  const kept = idle.filter(({ process }) => process.supervisorVersion === version || world.random() < 0.5);
+  if (kept.length < idle.length) idle.splice(0, idle.length, ...kept);
 }
 
 export interface BatchPlan {
@@ -94,7 +105,7 @@ export async function serveBatch(world: World, container: Container, plan: Batch
     if (plan.batchId !== null) {
       const beginning = await beginBatch(ctx, { batchId: plan.batchId, bodyHash: "" });
       if (beginning.kind !== "begun") return { waitedMs: 0, ...repeated(world, plan.batchId, beginning) };
-      world.noteBeginning(beginning.claim);
+      world.noteBeginning(beginning.claim, container.process);
       held = holdBatch(ctx, beginning.claim, (error) => faultOnly(world, error));
     }
     const result = await serveHeld(world, container, plan, held);
@@ -130,7 +141,7 @@ async function serveHeld(
   plan: BatchPlan,
   held: HeldBatch | null,
 ): Promise<BatchResult> {
-  const { ctx, process, noteBatch } = container;
+  const { ctx, process } = container;
   const over = new AbortController();
   try {
     const entry = await enterRun(ctx, plan.runId);
@@ -150,18 +161,38 @@ async function serveHeld(
     const done = await Promise.all(parts);
     const waits = done.flatMap(({ leasedAtMs }) => (leasedAtMs === null ? [] : [leasedAtMs - startedAtMs]));
     const served = done.some(({ completed }) => completed);
-    const noted = await noteBatch(plan.runId, {
+    const note = { workersCreated: workers.created(), busyMs: workers.heldMs() };
+    const noted = await countResult(world, container, plan, { served, ...note });
+    if (noted !== null && noted.kind !== "noted") return { kind: noted.kind, waitedMs: 0 };
+    return { kind: served ? "served" : "not_served", waitedMs: Math.min(...waits) };
+  } finally {
+    over.abort();
+  }
+}
+
+/** A graded batch is graded, also when the table does not count it. */
+async function countResult(
+  world: World,
+  { noteBatch, process }: Container,
+  { runId, batchId }: BatchPlan,
+  { served, ...cost }: { readonly served: boolean; readonly workersCreated: number; readonly busyMs: number },
+): Promise<BatchNoted | null> {
+  const counting = world.told.counting(runId, batchId, served ? "passed" : "faults");
+  try {
+    const noted = await noteBatch(runId, {
       samples: 1,
       verdicts: { passed: served ? 1 : 0 },
       faults: served ? 0 : 1,
       retries: 0,
-      workersCreated: workers.created(),
-      busyMs: workers.heldMs(),
+      ...cost,
     });
-    if (noted.kind === "noted" && process.isAlive()) world.noteServed(plan.runId, served);
-    return { kind: served ? "served" : "not_served", waitedMs: Math.min(...waits) };
-  } finally {
-    over.abort();
+    if (noted.kind === "noted") counting.isCounted();
+    else counting.isNotCounted();
+    if (noted.kind === "noted" && process.isAlive()) world.noteServed(runId, served);
+    return noted;
+  } catch (error) {
+    faultOnly(world, error);
+    return null;
   }
 }
 
@@ -201,13 +232,14 @@ function leaseFor(
       const { slot, fencingToken: token, workerId } = lease;
       watch.counts.leases += 1;
       watch.note(process.name, `holds slot ${slot} (${workerId}) with fence ${token}`);
-      world.noteLease(slot, token);
+      world.noteLease(slot, token, workerId);
       const isWanted = () => !world.isFinished(plan.runId) && !world.cancelled.has(batchId);
       const letGo = cloud.hold(workerId, { token, process, isWanted });
       return {
         ...lease,
         release(condition) {
           letGo();
+          if (condition === "broken") world.noteBroken(slot, token, workerId);
           return lease.release(condition);
         },
       };
@@ -227,16 +259,20 @@ async function servePart(
   const deadlineAtMs = process.clock.nowMs() + plan.waitMs;
   const lease = await workers.acquire({ deadlineAtMs, signal }).catch((error: unknown) => {
     faultOnly(world, error);
+    const isTables = error instanceof Fault && error.code === "store_unavailable";
+    if (isTables && process.clock.nowMs() < deadlineAtMs - 1_000 && process.isClockRight())
+      watch.violation("a batch gave up before its time", error.message);
     return null;
   });
   if (lease === null) return { leasedAtMs: null, completed: false };
   const leasedAtMs = time.nowMs();
   const ends: string[] = [];
   const chunks = random() < 0.15 ? 2 : 1;
-  for (let chunk = 0; chunk < chunks; chunk += 1) {
-    if (chunk > 0 && crew > 1 && (await workers.isWantedElsewhere?.())) break;
-    const deadlineMs = Math.round(plan.chunkMs());
-    const events = lease.execute({ chunkId: plan.batchId ?? "", deadlineMs, programs: [] }, signal);
+  for (let sent = 0; sent < chunks; sent += 1) {
+    if (sent > 0 && crew > 1 && (await workers.isWantedElsewhere?.())) break;
+    const runMs = Math.round(plan.chunkMs());
+    const chunk: SimulatedChunk = { chunkId: plan.batchId ?? "", deadlineMs: runMs, runMs, programs: [] };
+    const events = lease.execute(chunk, signal);
     ends.push(await lastOf(world, events));
     if (ends.at(-1) !== "completed") break;
   }
