@@ -38,7 +38,7 @@ export interface ProgramJob {
 
 /** What one worker is asked to do in one request. */
 export interface Chunk {
-  /** New for every attempt; a worker refuses one that it has seen. */
+  /** New for every attempt, and not to be guessed: a worker refuses one that it has seen, and its answer names it. */
   readonly chunkId: string;
   /** Time left, counted from the moment the worker reads the request. */
   readonly deadlineMs: number;

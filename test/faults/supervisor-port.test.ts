@@ -82,7 +82,7 @@ const nonsense: readonly (readonly [string, Fault])[] = [
   ],
   [
     "a chunk that another holder took over",
-    relined((lines) => lines.slice(-1).map(() => '{"type":"summary","reason":"superseded"}')),
+    relined((lines) => lines.slice(-1).map((line) => line.replace('"completed"', '"superseded"'))),
   ],
   // Nothing is wrong with its worker.
   ["that a case got no CPU", edited(/"status":"exited","exit_code":0/, '"status":"starved","detail":"why"')],

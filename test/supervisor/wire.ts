@@ -30,6 +30,7 @@ export interface Chunk {
 export interface Line {
   type: "started" | "ended" | "syntax_error" | "invalid_task" | "beat" | "summary";
   at_ms: number;
+  chunk?: string;
   program?: string;
   case?: number;
   status?: string;
