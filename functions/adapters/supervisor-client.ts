@@ -17,6 +17,7 @@ import { randomUUID } from "node:crypto";
 import { Fault } from "../rewards/faults.ts";
 import type { Chunk, Clock, WorkerEvent } from "../rewards/ports.ts";
 import { readRetryAfterMs } from "./retry-after.ts";
+import { describeChunk } from "./supervisor-chunk.ts";
 import { brokenFrame, createLineSplitter, readFrame } from "./supervisor-frames.ts";
 import {
   type Answer,
@@ -86,9 +87,10 @@ export async function* executeChunk(
   try {
     for (let tries = 1; ; tries += 1) {
       const leftMs = tries === 1 ? chunk.deadlineMs : deadlineAtMs - clock.nowMs();
-      const body = describeChunk(connection, chunk, leftMs);
+      const body = describeChunk(chunk, connection.fencingToken, leftMs);
       const answer = await postChunk(connection, body, watch.signal);
       watch.heard();
+      if (answer === "too_large") return yield { kind: "summary", end: answer };
       if ("body" in answer) return yield* readEvents(answer, chunk.chunkId, watch);
       watch.pause();
       const fault = await decide(answer, tries);
@@ -137,28 +139,12 @@ export async function cancel(connection: FencedConnection, signal: AbortSignal):
   return reply.stopped;
 }
 
-function describeChunk(connection: FencedConnection, chunk: Chunk, leftMs: number): string {
-  return JSON.stringify({
-    fencing_token: connection.fencingToken,
-    chunk_id: chunk.chunkId,
-    deadline_ms: Math.max(1, Math.floor(leftMs)),
-    programs: chunk.programs.map(({ id, source, mode, checker, inputs, limits }) => ({
-      id,
-      source,
-      mode,
-      checker,
-      inputs,
-      limits: { time_ms: limits.timeMs, memory_mib: limits.memoryMib, output_bytes: limits.outputBytes },
-    })),
-  });
-}
-
-/** The answer's beginning when a supervisor took the chunk; throws the fault of its refusal. */
+/** The answer's beginning when a supervisor took the chunk; throws the fault of a refusal that is about more than its size. */
 async function postChunk(
   connection: Connection,
   body: string,
   signal: AbortSignal,
-): Promise<Answer | Unreached> {
+): Promise<Answer | Unreached | "too_large"> {
   const asking = withNonce(connection);
   let answer: Answer;
   try {
@@ -168,7 +154,9 @@ async function postChunk(
     return { why: describeNetworkError(error), isRefusal: false, retryAfterMs: null };
   }
   if (answer.status === 200) return answer;
-  const refusal = describeRefusal(answer, await readJson(answer, asking.nonce));
+  const said = await readJson(answer, asking.nonce);
+  if (answer.status === 413) return "too_large";
+  const refusal = describeRefusal(answer, said);
   if (refusal instanceof Fault) throw refusal;
   return refusal;
 }

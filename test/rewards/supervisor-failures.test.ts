@@ -82,7 +82,6 @@ describe("a worker that breaks the protocol", () => {
     [409, "stale_token", "supervisor_protocol"],
     [409, "chunk_seen", "worker_lost"],
     [409, "restarted", "worker_lost"],
-    [413, "too_large", "supervisor_protocol"],
     [503, "not_ready", "worker_lost"],
     [418, "teapot", "supervisor_protocol"],
     [204, undefined, "supervisor_protocol"],

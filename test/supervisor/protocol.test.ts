@@ -4,7 +4,7 @@ import { totalmem } from "node:os";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { makeProgram, type Supervisor, startSupervisor } from "./harness.ts";
 import { openDescriptors } from "./host-view.ts";
-import { impossiblePrograms, invalidBodies, REFUSED_CHUNK_ID } from "./invalid-requests.ts";
+import { brokenCheckers, impossiblePrograms, invalidBodies, REFUSED_CHUNK_ID } from "./invalid-requests.ts";
 import { modes } from "./launch.ts";
 import { vanish } from "./waiting.ts";
 import { cancelToken, type Line, openChunk, readHealth, sendRequest } from "./wire.ts";
@@ -108,11 +108,8 @@ describe.each(modes)("as %s", (mode) => {
 
     it.each(impossiblePrograms)("%s, of that program alone", async (_, changes) => {
       const impossible = { ...makeProgram("impossible", "print(1)", ["", ""]), ...changes };
-      const chunk = supervisor.chunk([
-        makeProgram("a", "print(1)"),
-        impossible,
-        makeProgram("b", "print(2)"),
-      ]);
+      const programs = [makeProgram("a", "print(1)"), impossible, makeProgram("b", "print(2)")];
+      const chunk = supervisor.chunk(programs, { checkers: brokenCheckers });
       const { status, lines } = await supervisor.execute(chunk);
       expect(status).toBe(200);
       expect(lines.filter((line) => line.chunk !== chunk.chunk_id)).toEqual([]);
@@ -128,7 +125,7 @@ describe.each(modes)("as %s", (mode) => {
         ...makeProgram(id, "print(1)"),
         ...changes,
       }));
-      const { lines } = await supervisor.execute(supervisor.chunk(programs));
+      const { lines } = await supervisor.execute(supervisor.chunk(programs, { checkers: brokenCheckers }));
       expect(lines.map(({ type }) => type)).toEqual([...programs.map(() => "invalid_task"), "summary"]);
       expect(lines.at(-1)).toMatchObject({ reason: "completed", cases: 0 });
     });

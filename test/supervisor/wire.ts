@@ -14,6 +14,7 @@ export interface Program {
   id: string;
   source: string;
   mode?: "main" | "call" | "tests" | "checked";
+  /** The name of one of the chunk's checkers. */
   checker?: string;
   inputs: string[];
   limits: Limits;
@@ -23,6 +24,7 @@ export interface Chunk {
   fencing_token: number;
   chunk_id: string;
   deadline_ms: number;
+  checkers?: Record<string, string>;
   programs: Program[];
 }
 
