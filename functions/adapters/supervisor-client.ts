@@ -9,10 +9,15 @@
  * - Once the answer has begun, a cut is a lost worker; so is silence, since beats come every 5 s. Time in which this
  *   process itself was stopped is not the worker's silence.
  * - An answer that ends in peace but without a summary, or with a line that isn't an event, is a broken protocol.
+ * - An answer may be another request's: a proxy mixed them up, or a connection holds one that nobody waited for. So
+ *   every line must name its chunk, and every other answer repeat the nonce of its request. A line that doesn't is a
+ *   broken protocol, a success that doesn't likewise, and a refusal that doesn't is somebody's in between.
  */
+import { randomUUID } from "node:crypto";
 import { Fault } from "../rewards/faults.ts";
 import type { Chunk, Clock, WorkerEvent } from "../rewards/ports.ts";
 import { readRetryAfterMs } from "./retry-after.ts";
+import { describeChunk } from "./supervisor-chunk.ts";
 import { brokenFrame, createLineSplitter, readFrame } from "./supervisor-frames.ts";
 import {
   type Answer,
@@ -82,10 +87,11 @@ export async function* executeChunk(
   try {
     for (let tries = 1; ; tries += 1) {
       const leftMs = tries === 1 ? chunk.deadlineMs : deadlineAtMs - clock.nowMs();
-      const body = describeChunk(connection, chunk, leftMs);
+      const body = describeChunk(chunk, connection.fencingToken, leftMs);
       const answer = await postChunk(connection, body, watch.signal);
       watch.heard();
-      if ("body" in answer) return yield* readEvents(answer, watch);
+      if (answer === "too_large") return yield { kind: "summary", end: answer };
+      if ("body" in answer) return yield* readEvents(answer, chunk.chunkId, watch);
       watch.pause();
       const fault = await decide(answer, tries);
       if (fault !== null) throw fault;
@@ -100,8 +106,9 @@ export async function* executeChunk(
 
 /** Asks a worker how it is. Throws `worker_lost` when it doesn't answer, `supervisor_protocol` when it answers oddly. */
 export async function readHealth(connection: Connection, signal: AbortSignal): Promise<SupervisorHealth> {
-  const answer = await wrapErrors(sendRequest(connection, { method: "GET", path: "/v1/health", signal }));
-  const body = await wrapErrors(readJson(answer));
+  const asking = withNonce(connection);
+  const answer = await wrapErrors(sendRequest(asking, { method: "GET", path: "/v1/health", signal }));
+  const body = await wrapErrors(readJson(answer, asking.nonce));
   if (answer.status === 200 && body.state === "ready") {
     const { version, slots, fencing_token: fencingToken } = body;
     if (typeof version !== "string" || !isCount(slots) || !isCount(fencingToken)) {
@@ -122,47 +129,34 @@ export async function readHealth(connection: Connection, signal: AbortSignal): P
  * programs that ended.
  */
 export async function cancel(connection: FencedConnection, signal: AbortSignal): Promise<number> {
+  const asking = withNonce(connection);
   const body = JSON.stringify({ fencing_token: connection.fencingToken });
-  const answer = await wrapErrors(
-    sendRequest(connection, { method: "POST", path: "/v1/cancel", body, signal }),
-  );
-  const reply = await wrapErrors(readJson(answer));
+  const answer = await wrapErrors(sendRequest(asking, { method: "POST", path: "/v1/cancel", body, signal }));
+  const reply = await wrapErrors(readJson(answer, asking.nonce));
   if (answer.status !== 200) throw orLost(describeRefusal(answer, reply));
+  if (reply.fencing_token !== connection.fencingToken) throw brokenFrame("it stopped for another token");
   if (!isCount(reply.stopped)) throw brokenFrame("it does not say how many programs it stopped");
   return reply.stopped;
 }
 
-function describeChunk(connection: FencedConnection, chunk: Chunk, leftMs: number): string {
-  return JSON.stringify({
-    fencing_token: connection.fencingToken,
-    chunk_id: chunk.chunkId,
-    deadline_ms: Math.max(1, Math.floor(leftMs)),
-    programs: chunk.programs.map(({ id, source, mode, checker, inputs, limits }) => ({
-      id,
-      source,
-      mode,
-      checker,
-      inputs,
-      limits: { time_ms: limits.timeMs, memory_mib: limits.memoryMib, output_bytes: limits.outputBytes },
-    })),
-  });
-}
-
-/** The answer's beginning when a supervisor took the chunk; throws the fault of its refusal. */
+/** The answer's beginning when a supervisor took the chunk; throws the fault of a refusal that is about more than its size. */
 async function postChunk(
   connection: Connection,
   body: string,
   signal: AbortSignal,
-): Promise<Answer | Unreached> {
+): Promise<Answer | Unreached | "too_large"> {
+  const asking = withNonce(connection);
   let answer: Answer;
   try {
-    answer = await post(connection, "/v1/execute", body, signal);
+    answer = await post(asking, "/v1/execute", body, signal);
   } catch (error) {
     if (signal.aborted || !isNetworkError(error)) throw error;
     return { why: describeNetworkError(error), isRefusal: false, retryAfterMs: null };
   }
   if (answer.status === 200) return answer;
-  const refusal = describeRefusal(answer, await readJson(answer));
+  const said = await readJson(answer, asking.nonce);
+  if (answer.status === 413) return "too_large";
+  const refusal = describeRefusal(answer, said);
   if (refusal instanceof Fault) throw refusal;
   return refusal;
 }
@@ -183,6 +177,7 @@ async function post(
 
 async function* readEvents(
   answer: Answer,
+  chunkId: string,
   watch: SilenceWatch,
 ): AsyncGenerator<WorkerEvent, void, undefined> {
   const splitter = createLineSplitter();
@@ -191,7 +186,7 @@ async function* readEvents(
     watch.heard();
     for (const line of splitter.push(bytes as Buffer)) {
       if (over) throw brokenFrame("a line follows the summary");
-      const event = readFrame(line);
+      const event = readFrame(line, chunkId);
       over = event.kind === "summary";
       watch.pause();
       yield event;
@@ -253,8 +248,21 @@ function describeRefusal(answer: Answer, said: Readonly<Record<string, unknown>>
   return brokenFrame(`it refused a request with status ${status}${code === null ? "" : ` (${code})`}`);
 }
 
-async function readJson(answer: Answer): Promise<Readonly<Record<string, unknown>>> {
-  const text = await readWholeAnswer(answer);
+/** Every request has its own. */
+function withNonce(connection: Connection): Connection & { readonly nonce: string } {
+  const nonce = randomUUID();
+  return { baseUrl: connection.baseUrl, headers: { ...connection.headers, "x-request-nonce": nonce }, nonce };
+}
+
+/** What a supervisor says to the request of this nonce; nothing when that isn't what was answered. */
+async function readJson(answer: Answer, nonce: string): Promise<Readonly<Record<string, unknown>>> {
+  const said = parseObject(await readWholeAnswer(answer));
+  if (said.nonce === nonce) return said;
+  if (answer.status === 200) throw brokenFrame("its answer is none to this request");
+  return {};
+}
+
+function parseObject(text: string): Readonly<Record<string, unknown>> {
   try {
     const value: unknown = JSON.parse(text);
     return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
