@@ -43,9 +43,9 @@ export function createDynamoDbTable(client: DynamoDBClient, tableName: string): 
       );
       return answer.Item === undefined ? undefined : decodeRow(answer.Item);
     },
-    query(pk, skPrefix) {
+    query(pk, skPrefix = "", skFrom = "") {
       return asFault(tableName, () =>
-        readPartition(client, tableName, { pk, skPrefix }, () => {
+        readPartition(client, tableName, { pk, skPrefix, skFrom }, () => {
           counts.queries += 1;
         }),
       );
@@ -90,7 +90,7 @@ async function updateRow(
 async function readPartition(
   client: DynamoDBClient,
   tableName: string,
-  { pk, skPrefix }: { readonly pk: string; readonly skPrefix: string | undefined },
+  range: { readonly pk: string; readonly skPrefix: string; readonly skFrom: string },
   onPage: () => void,
 ): Promise<StoredRow[]> {
   const rows: StoredRow[] = [];
@@ -101,11 +101,7 @@ async function readPartition(
       new QueryCommand({
         TableName: tableName,
         ConsistentRead: true,
-        KeyConditionExpression: skPrefix === undefined ? "pk = :pk" : "pk = :pk AND begins_with(sk, :prefix)",
-        ExpressionAttributeValues: {
-          ":pk": { S: pk },
-          ...(skPrefix === undefined ? {} : { ":prefix": { S: skPrefix } }),
-        },
+        ...keysIn(range),
         ...(from === undefined ? {} : { ExclusiveStartKey: from }),
       }),
     );
@@ -113,6 +109,18 @@ async function readPartition(
     from = page.LastEvaluatedKey;
   } while (from !== undefined);
   return rows;
+}
+
+/** One condition on `sk` is all that a query takes. */
+function keysIn(range: { readonly pk: string; readonly skPrefix: string; readonly skFrom: string }) {
+  const [condition, sk] =
+    range.skPrefix !== "" ? [" AND begins_with(sk, :sk)", range.skPrefix] : [" AND sk >= :sk", range.skFrom];
+  const pk = { ":pk": { S: range.pk } };
+  if (sk === "") return { KeyConditionExpression: "pk = :pk", ExpressionAttributeValues: pk };
+  return {
+    KeyConditionExpression: `pk = :pk${condition}`,
+    ExpressionAttributeValues: { ...pk, ":sk": { S: sk } },
+  };
 }
 
 async function asFault<T>(tableName: string, call: () => Promise<T>): Promise<T> {

@@ -7,12 +7,15 @@ import { type CreationContext, type CreationResult, createWorker } from "./creat
 import type { PoolEvent } from "./lease-source.ts";
 import { backoffMs } from "./polling.ts";
 import { countServing, type PoolView } from "./pool-view.ts";
+import { noteStart } from "./runs/note-start.ts";
 import { releaseReady } from "./slots/release.ts";
 import type { Holder } from "./slots/write.ts";
 import type { Trouble } from "./trouble.ts";
 
 /** Who waits for a worker that is created. */
 export interface Waiter {
+  /** For which run, and who is told what the sandbox has cost until it was ready or killed. */
+  readonly demand: { readonly runId: string; readonly onStart?: (ms: number) => void };
   readonly holder: Holder;
   readonly deadlineAtMs: number;
   readonly signal: AbortSignal;
@@ -74,12 +77,18 @@ export function createContainerCreations(
 async function createWhileWaitedFor(
   state: State,
   slot: number,
-  { holder, deadlineAtMs, signal, trouble }: Waiter,
+  { demand, holder, deadlineAtMs, signal, trouble }: Waiter,
 ): Promise<CreationResult | null> {
   const { ctx } = state;
   let waitedFor = true;
-  const creation = createWorker(ctx, slot, holder.runTag, () => (waitedFor ? holder : null)).then((result) =>
-    noteResult(state, result),
+  const creation = createWorker(ctx, slot, holder.runTag, () => (waitedFor ? holder : null)).then(
+    async (result) => {
+      if (waitedFor) demand.onStart?.(result.start?.ms ?? 0);
+      await noteStart(ctx, demand.runId, result.start).catch((fault: unknown) =>
+        state.report({ kind: "fault", fault }),
+      );
+      return noteResult(state, result);
+    },
   );
   const done = new AbortController();
   const timeIsUp = ctx.clock

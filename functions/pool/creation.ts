@@ -6,7 +6,7 @@
  * not find its place given to another, and the sweep will list, kill and empty once the claim's time is over.
  */
 import type { Fault } from "../rewards/faults.ts";
-import type { Sandboxes, WorkerFactory } from "./ports.ts";
+import type { Sandboxes, WorkerCreation, WorkerFactory } from "./ports.ts";
 import { type SlotRow, type WorkerRow, workerOf } from "./slot-row.ts";
 import { claimSlot, freeTakenClaim, unclaimSlot } from "./slots/claim.ts";
 import { admitCreation } from "./slots/pacing.ts";
@@ -21,12 +21,22 @@ export interface CreationContext extends SlotContext {
   readonly random: () => number;
 }
 
-export type CreationResult =
+export type CreationResult = CreationOutcome & { readonly start?: WorkerStart };
+
+type CreationOutcome =
   | { readonly kind: "published"; readonly row: WorkerRow }
   /** The pace does not allow one yet, or the slot went to another. */
   | { readonly kind: "not_now" }
   /** `claim`: the slot that it occupies still, for nobody knows whether there is a sandbox. */
   | { readonly kind: "failed"; readonly fault: Fault; readonly claim: SlotRow | null };
+
+/** A sandbox that there certainly was, and that is paid for. */
+export interface WorkerStart {
+  /** No other one has it. */
+  readonly id: string;
+  /** Until its worker was ready, or it was killed. */
+  readonly ms: number;
+}
 
 /**
  * Creates one worker; `holderNow` is asked when it is ready, and null publishes it free for anybody.
@@ -50,6 +60,19 @@ export async function createWorker(
     return { kind: "not_now" };
   }
   const made = await createInTime(ctx, claim, poolId);
+  const outcome = await settle(ctx, claim, made, { askedAtMs, holderNow });
+  if (made.kind !== "created" && made.kind !== "unproved") return outcome;
+  const start = { id: `${claim.slot}.${claim.generation}`, ms: ctx.clock.nowMs() - askedAtMs };
+  return { ...outcome, start };
+}
+
+/** What becomes of the slot, and of the sandbox. */
+async function settle(
+  ctx: CreationContext,
+  claim: SlotRow,
+  made: WorkerCreation,
+  { askedAtMs, holderNow }: { readonly askedAtMs: number; readonly holderNow: () => Holder | null },
+): Promise<CreationOutcome> {
   switch (made.kind) {
     case "created":
       return publish(
@@ -96,7 +119,7 @@ async function publish(
   claim: SlotRow,
   made: Parameters<typeof publishWorker>[2],
   holder: Holder | null,
-): Promise<CreationResult> {
+): Promise<CreationOutcome> {
   const row = await publishWorker(ctx, claim, made, holder);
   const worker = row === null ? null : workerOf(row);
   if (worker !== null) {

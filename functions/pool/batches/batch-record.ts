@@ -53,6 +53,8 @@ export interface BatchRecord {
   /** Of an answered batch: the first part of the answer, and how many rows hold the rest. */
   readonly firstPart?: Uint8Array;
   readonly moreParts: number;
+  /** The entry of the run's ledger that goes with the answer, as JSON. */
+  readonly entry?: string;
 }
 
 export const batchColumns = {
@@ -64,6 +66,7 @@ export const batchColumns = {
   recordUntilS: "expiresAtS",
   firstPart: "a",
   moreParts: "n",
+  entry: "en",
 } as const satisfies Record<keyof BatchRecord, string>;
 
 export type RecordContext = Pick<SlotContext, "table" | "clock" | "settings" | "newId">;
@@ -96,6 +99,7 @@ export function recordUntilS(nowMs: number): number {
 
 function readRow(row: StoredRow): BatchRecord {
   const firstPart = row[batchColumns.firstPart];
+  const entry = row[batchColumns.entry];
   return {
     state: row[batchColumns.state] as BatchState,
     fence: Number(row[batchColumns.fence]),
@@ -105,5 +109,6 @@ function readRow(row: StoredRow): BatchRecord {
     recordUntilS: Number(row[batchColumns.recordUntilS]),
     moreParts: Number(row[batchColumns.moreParts] ?? 0),
     ...(firstPart instanceof Uint8Array ? { firstPart } : {}),
+    ...(typeof entry === "string" && entry !== "" ? { entry } : {}),
   };
 }

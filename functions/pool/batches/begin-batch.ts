@@ -6,6 +6,7 @@
  * The ordinary batch is new: one write and no read. Who finds a record reads it, and takes it, if it may, by the fence
  * that it read: whoever was quicker has raised it.
  */
+import { type BatchEntry, isBatchCounted, writeBatchEntry } from "../runs/ledger.ts";
 import { expressionOver } from "../slot-row.ts";
 import { writeRow } from "../slots/write.ts";
 import { readAnswer } from "./answer-parts.ts";
@@ -27,7 +28,7 @@ const nobodyWorksOnIt = "(#state <> :running OR #leaseUntilMs < :expiredBeforeMs
 const itsAnswerIsForgotten = "(#state <> :answered OR #recordUntilS <= :nowS)";
 const update =
   "SET #state = :running, #fence = :fence, #attempt = :attempt, #bodyHash = :bodyHash, " +
-  "#leaseUntilMs = :leaseUntilMs, #recordUntilS = :recordUntilS REMOVE #firstPart, #moreParts";
+  "#leaseUntilMs = :leaseUntilMs, #recordUntilS = :recordUntilS REMOVE #firstPart, #moreParts, #entry";
 
 export const beginBatchExpression = expressionOver(batchColumns, {
   name: "begin batch",
@@ -70,11 +71,20 @@ export async function beginBatch(
     if (seen?.state === "running" && seen.attempt === attempt)
       return { kind: "begun", claim: { batchId: key.batchId, fence: seen.fence } };
     const state = seen === null ? "free" : stateFor(ctx, key, seen);
-    if (state === "answered" && seen !== null)
-      return { kind: "answered", answer: await readAnswer(ctx, key.batchId, seen) };
+    if (state === "answered" && seen !== null) return answerFrom(ctx, key.batchId, seen);
     if (state === "in_progress" || state === "idempotency_mismatch") return { kind: state };
   }
   return { kind: "in_progress" };
+}
+
+/** Counts the recorded batch as well, if the one who recorded it died before he could. */
+async function answerFrom(ctx: RecordContext, batchId: string, seen: BatchRecord): Promise<BatchBeginning> {
+  const answer = await readAnswer(ctx, batchId, seen);
+  if (seen.entry !== undefined) {
+    const { at, note } = JSON.parse(seen.entry) as BatchEntry;
+    if (!(await isBatchCounted(ctx, at))) await writeBatchEntry(ctx, at, note);
+  }
+  return { kind: "answered", answer };
 }
 
 /** What the record means to who sends this body now. */

@@ -3,11 +3,11 @@
  *
  * One read, and a write only where the run must be woken: `default`, which nobody registers, comes into being or back
  * here, so that its workers are wanted while its first batch runs; and a run near its expiry is kept alive for a batch
- * that may take long. Otherwise the batch's one write, when it ends, is the sign of life.
+ * that may take long. Otherwise the batch's entry in the ledger, when it ends, is the sign of life.
  */
 import { type SlotContext, writeRow } from "../slots/write.ts";
 import { beatRun } from "./heartbeat.ts";
-import { getRun, type RunRefusal } from "./read.ts";
+import { getRunRow, type RunRefusal } from "./read.ts";
 import {
   defaultRunId,
   defaultRunWorkers,
@@ -35,7 +35,7 @@ export type Entry = { readonly kind: "entered"; readonly run: RunRow } | RunRefu
 /** The run that a batch is for, alive. Throws the table's faults. */
 export async function enterRun(ctx: SlotContext, runId: string): Promise<Entry> {
   const nowMs = ctx.clock.nowMs();
-  const run = await getRun(ctx, runId);
+  const run = await getRunRow(ctx, runId);
   const isFresh =
     run !== null && run.finishedAtMs === undefined && runExpiresAtMs(run) > nowMs + runLifeMs / 2;
   if (isFresh) return { kind: "entered", run };

@@ -8,7 +8,7 @@
  */
 import { Fault } from "../../rewards/faults.ts";
 import { markFinished } from "../runs/finish.ts";
-import { getRun } from "../runs/read.ts";
+import { getRun, getRunRow } from "../runs/read.ts";
 import type { RunRow } from "../runs/run-row.ts";
 import { carryOut } from "./carry-out.ts";
 import type { Demand } from "./demand.ts";
@@ -37,7 +37,7 @@ const landingMs = 5_000;
 /**
  * Finishes a run; again, the same answer.
  *
- * Throws the table's faults only while nothing was done yet, and `sandbox_unavailable` when the provider never told
+ * Throws the table's faults while nothing was done yet or when the totals can't be read, and `sandbox_unavailable` when the provider never told
  * what it has; whatever else goes wrong, the answer comes late or has sandboxes remain.
  */
 export async function finishRun(
@@ -47,15 +47,16 @@ export async function finishRun(
 ): Promise<RunFinish> {
   const deadlineAtMs = options.deadlineAtMs ?? ctx.clock.nowMs() + finishWithinMs;
   const log = newSweepLog();
-  const known = await getRun(ctx, runId);
+  const known = await getRunRow(ctx, runId);
   if (known === null) return { kind: "run_not_found" };
   if (known.finishedAtMs === undefined) {
     // Its totals don't change any more once it is finished.
     await attempt(log, "share idle time", async () => shareIdleTime(ctx, await readDemand(ctx)));
   }
-  const run = await markFinished(ctx, runId);
-  if (run === null) return { kind: "run_not_found" };
+  if ((await markFinished(ctx, runId)) === null) return { kind: "run_not_found" };
   const remainingSandboxes = await clearAway(ctx, log, deadlineAtMs);
+  const run = await getRun(ctx, runId);
+  if (run === null) return { kind: "run_not_found" };
   return { kind: "finished", run, remainingSandboxes, faults: log.faults };
 }
 

@@ -9,7 +9,7 @@
  */
 
 import { markFinished } from "../runs/finish.ts";
-import { listRuns } from "../runs/read.ts";
+import { listRunRows } from "../runs/read.ts";
 import { abandonCreation } from "../slots/drain.ts";
 import { carryOut } from "./carry-out.ts";
 import { killSandbox } from "./drains.ts";
@@ -65,7 +65,7 @@ function remaining(listing: Listing | null, killed: ReadonlySet<string>): string
 
 /** Expired runs too: their batches may still hold workers. */
 async function endRuns(ctx: SweepContext, log: SweepLog): Promise<string[]> {
-  const open = (await listRuns(ctx)).filter(({ finishedAtMs }) => finishedAtMs === undefined);
+  const open = (await listRunRows(ctx)).filter(({ finishedAtMs }) => finishedAtMs === undefined);
   const ended: string[] = [];
   await forEachFew(
     open,
