@@ -126,7 +126,7 @@ export function startProcess(
     },
     table: (table) => ({
       get: (key) => call("get", () => table.get(key)),
-      query: (pk, prefix) => call("query", () => table.query(pk, prefix)),
+      query: (pk, prefix, from) => call("query", () => table.query(pk, prefix, from)),
       update: (key, expression, values) => call(expression.name, () => table.update(key, expression, values)),
     }),
     sandboxes: (sandboxes) => ({

@@ -5,14 +5,12 @@ import { finishRun } from "../../functions/pool/sweep/finish-run.ts";
 import { startRun } from "../../functions/pool/sweep/start-run.ts";
 import { Fault } from "../../functions/rewards/faults.ts";
 import {
-  type BatchPlan,
-  type BatchResult,
   type Container,
   type Containers as ContainersOf,
   createContainers,
-  serveBatch,
   startContainer,
 } from "./containers.ts";
+import { type BatchPlan, type BatchResult, serveBatch } from "./serving.ts";
 import type { World } from "./world.ts";
 
 export interface TrainerLoad {

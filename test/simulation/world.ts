@@ -1,6 +1,7 @@
 /** One simulated world: a table, a provider, and whoever works with them, all from one seed. */
 import type { BatchClaim } from "../../functions/pool/batches/batch-record.ts";
 import type { StoredRow, Table } from "../../functions/pool/ports.ts";
+import { noteBatchExpression } from "../../functions/pool/runs/ledger.ts";
 import { runColumns, runLifeMs, runPrefix } from "../../functions/pool/runs/run-row.ts";
 import { type PoolSettings, plans, poolSettings } from "../../functions/pool/settings.ts";
 import { readSlotRow, type SlotRow, slotColumns, slotKey } from "../../functions/pool/slot-row.ts";
@@ -109,7 +110,8 @@ export function createWorld(options: WorldOptions): World {
     () => time.sleep(leastWayMs + Math.floor(random() * (mostWayMs - leastWayMs + 1))),
     (verb, sk, after, before) => {
       if (sk.startsWith(slotPrefix)) slotRows.set(sk, after);
-      if (sk.startsWith(runPrefix)) noteRun(runs, sk.slice(runPrefix.length), after, time.nowMs());
+      if (verb === noteBatchExpression.name) noteBatch(runs, String(after.pk).slice(2), time.nowMs());
+      else if (sk.startsWith(runPrefix)) noteRun(runs, sk.slice(runPrefix.length), after, time.nowMs());
       else checkWrite(verb, sk, after, before);
     },
   );
@@ -201,8 +203,9 @@ export function createWorld(options: WorldOptions): World {
       if (served) watch.counts.batches += 1;
     },
     noteBroken: (slot, fence, sandboxId) => {
-      // Who lost it to another can't say.
+      // Who lost it to another can't say; and if the table does not take it, the next one finds it out.
       const row = rowOf(slot);
+      if (!weather.isMended || weather.tableFault > 0) return;
       if (row?.state === "leased" && row.fence === fence) broken.add(sandboxId);
     },
     noteLease: (slot, fence, sandboxId) => {
@@ -238,6 +241,12 @@ export function wantedWorkers(runs: World["runs"], slots: number, nowMs: number)
   for (const { workers, beatAtMs, finishedAtMs } of runs.values())
     if (finishedAtMs === null && beatAtMs + runLifeMs > nowMs) wanted += workers;
   return Math.min(slots, wanted);
+}
+
+/** A batch is a sign of life. */
+function noteBatch(runs: Map<string, RunTruth>, runId: string, nowMs: number): void {
+  const run = runs.get(runId);
+  if (run !== undefined) run.beatAtMs = Math.max(run.beatAtMs, nowMs);
 }
 
 function noteRun(runs: Map<string, RunTruth>, runId: string, row: StoredRow, nowMs: number): void {
