@@ -125,7 +125,11 @@ async function loadSdk(): Promise<E2bSdk | null> {
 }
 
 export type Whereabouts =
-  | { readonly kind: "running"; readonly memoryMib: number }
+  | {
+      readonly kind: "running";
+      readonly memoryMib: number;
+      readonly metadata: Readonly<Record<string, string>>;
+    }
   | { readonly kind: "paused" }
   | { readonly kind: "gone" }
   | { readonly kind: "unknown"; readonly fault: Fault };
@@ -144,11 +148,13 @@ export async function findSandbox(
     if (answer.failure.kind === "not_found") return { kind: "gone" };
     return { kind: "unknown", fault: failureFault(answer.failure, "tell of a sandbox") };
   }
-  const { state, memoryMB: memoryMib } = answer.value;
-  if (state === "running") return { kind: "running", memoryMib };
+  const { sandboxId: toldId, state, memoryMB: memoryMib, metadata } = answer.value;
+  if (toldId !== sandboxId) return unknown("E2B told of another sandbox than it was asked for");
+  if (state === "running") return { kind: "running", memoryMib, metadata };
   if (state === "paused") return { kind: "paused" };
-  return {
-    kind: "unknown",
-    fault: new Fault("sandbox_unavailable", "E2B names an unknown state of a sandbox"),
-  };
+  return unknown("E2B names an unknown state of a sandbox");
+}
+
+function unknown(detail: string): Whereabouts {
+  return { kind: "unknown", fault: new Fault("sandbox_unavailable", detail) };
 }
