@@ -97,8 +97,10 @@ export async function runChunk(
   } catch (error) {
     if (setup.signal.aborted) return "healthy";
     if (!(error instanceof Fault) || endsBatch(error)) throw error;
-    giveBackRest(run, error, error.code === "worker_lost" || error.code === "supervisor_protocol");
-    return "broken";
+    // Where only the way broke, whatever was under way when it did is run alone, too; but the worker is as good as any.
+    const isWay = error.code === "sandbox_unavailable";
+    giveBackRest(run, error, isWay || error.code === "worker_lost" || error.code === "supervisor_protocol");
+    return isWay ? "healthy" : "broken";
   }
 }
 

@@ -103,6 +103,8 @@ export interface WorkerLease {
   readonly workerId: string;
   /** Whether the worker had to be created for this lease. */
   readonly created?: boolean;
+  /** When the worker's life ends: what runs then is lost. Before that a holder gives it back, at a chunk's end. */
+  readonly livesUntilMs?: number;
   execute(chunk: Chunk, signal: AbortSignal): AsyncIterable<WorkerEvent>;
   /** Gives the worker back; a `broken` one is drained and never used again. Never throws. */
   release(condition: "healthy" | "broken"): Promise<void>;

@@ -102,7 +102,7 @@ describe("a worker that breaks the protocol", () => {
       code === undefined ? ofSomebodyElse : answerJson(status, { code, detail: "why" }),
     );
     expect((await run(connection)).fault).toMatchObject({ code: fault });
-    expect(seen).toHaveLength(1);
+    expect(seen).toHaveLength(code === "chunk_seen" ? 3 : 1);
   });
 
   it("with a refusal that never ends", async () => {
@@ -145,6 +145,7 @@ describe("an answer that no supervisor gives", () => {
       for await (const { kind } of events) kinds.push(kind);
       expect(kinds).toEqual(["case_started", "case_ended", "summary"]);
       const trouble = {
+        kind: "answered",
         why: expect.stringContaining(String(status)),
         isRefusal: status === 429 || status === 503,
         retryAfterMs: 3_000,
@@ -223,13 +224,19 @@ describe("a connection that breaks", () => {
     expect(seen).toHaveLength(4);
   });
 
-  it("before the first byte, of a chunk that was seen: the worker is lost", async () => {
+  it("before the first byte, of a chunk that was seen: it is run again under another id, and not for ever", async () => {
+    const isSeen = (id: string, known: readonly string[]) => known.filter((other) => other === id).length > 1;
     const { connection, seen } = await serve((res, request, count) => {
       if (count === 1) return res.socket?.resetAndDestroy();
-      return answerJson(409, { code: "chunk_seen", detail: "seen" })(res, request, count);
+      const ids = seen.map(({ body }) => JSON.parse(body).chunk_id);
+      const id = JSON.parse(request.body).chunk_id;
+      if (isSeen(id, ids))
+        return answerJson(409, { code: "chunk_seen", detail: "seen" })(res, request, count);
+      res.end(lines({ ...started, chunk: id }, { ...ended, chunk: id }, { ...summary, chunk: id }));
     });
-    expect((await run(connection)).fault).toMatchObject({ code: "worker_lost" });
-    expect(seen).toHaveLength(2);
+    expect(await run(connection)).toMatchObject({ fault: null, events: { length: 3 } });
+    const ids = seen.map(({ body }) => JSON.parse(body).chunk_id);
+    expect(ids).toEqual(["chunk-1", "chunk-1", "chunk-1.1"]);
   });
 
   it("while it was idle costs nothing", async () => {
