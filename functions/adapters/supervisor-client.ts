@@ -12,9 +12,14 @@
  *   the worker or the way to it is lost, the caller finds out. Time in which this process itself was stopped is not the
  *   worker's silence.
  * - An answer that ends in peace but without a summary, or with a line that isn't an event, is a broken protocol.
+ * - An answer may be another request's: a proxy mixed them up, or a connection holds one that nobody waited for. So
+ *   every line must name its chunk, and every other answer repeat the nonce of its request. A line that doesn't is a
+ *   broken protocol, a success that doesn't likewise, and a refusal that doesn't is somebody's in between.
  */
+import { randomUUID } from "node:crypto";
 import { Fault } from "../rewards/faults.ts";
 import type { Chunk, Clock, WorkerEvent } from "../rewards/ports.ts";
+import { describeChunk } from "./supervisor-chunk.ts";
 import { brokenFrame, createLineSplitter, readFrame } from "./supervisor-frames.ts";
 import {
   type Answer,
@@ -111,10 +116,15 @@ async function* tryOnce(
   const watch = watchSilence(clock, signal);
   const progress = { hasTold: false };
   try {
-    const answer = await postChunk(connection, describeChunk(connection, chunk), watch, tries > 1);
+    const body = describeChunk(chunk, connection.fencingToken, chunk.deadlineMs);
+    const answer = await postChunk(connection, body, watch, tries > 1);
+    if (answer === "too_large") {
+      yield { kind: "summary", end: answer };
+      return null;
+    }
     if (!("body" in answer)) return answer;
     watch.heard();
-    yield* readEvents(answer, watch, progress);
+    yield* readEvents(answer, chunk.chunkId, watch, progress);
     return null;
   } catch (error) {
     return describeBreak(error, watch, progress.hasTold);
@@ -142,9 +152,10 @@ export async function readHealth(
   signal: AbortSignal,
   { newConnection = false } = {},
 ): Promise<SupervisorHealth> {
+  const asking = withNonce(connection);
   const request = { method: "GET", path: "/v1/health", signal, newConnection } as const;
-  const answer = await wrapErrors(sendRequest(connection, request));
-  const body = await wrapErrors(readJson(answer));
+  const answer = await wrapErrors(sendRequest(asking, request));
+  const body = await wrapErrors(readJson(answer, asking.nonce));
   if (answer.status === 200 && body.state === "ready") {
     const { version, slots, fencing_token: fencingToken } = body;
     if (typeof version !== "string" || !isCount(slots) || !isCount(fencingToken)) {
@@ -165,53 +176,42 @@ export async function readHealth(
  * programs that ended. It is asked for seldom and soon: no connection of before is trusted with it.
  */
 export async function cancel(connection: FencedConnection, signal: AbortSignal): Promise<number> {
+  const asking = withNonce(connection);
   const body = JSON.stringify({ fencing_token: connection.fencingToken });
-  const answer = await wrapErrors(
-    sendRequest(connection, { method: "POST", path: "/v1/cancel", body, signal, newConnection: true }),
-  );
-  const reply = await wrapErrors(readJson(answer));
+  const request = { method: "POST", path: "/v1/cancel", body, signal, newConnection: true } as const;
+  const answer = await wrapErrors(sendRequest(asking, request));
+  const reply = await wrapErrors(readJson(answer, asking.nonce));
   if (answer.status !== 200) throw orLost(describeRefusal(answer, reply));
+  if (reply.fencing_token !== connection.fencingToken) throw brokenFrame("it stopped for another token");
   if (!isCount(reply.stopped)) throw brokenFrame("it does not say how many programs it stopped");
   return reply.stopped;
 }
 
-function describeChunk(connection: FencedConnection, chunk: Chunk): string {
-  return JSON.stringify({
-    fencing_token: connection.fencingToken,
-    chunk_id: chunk.chunkId,
-    deadline_ms: Math.max(1, Math.floor(chunk.deadlineMs)),
-    programs: chunk.programs.map(({ id, source, mode, checker, inputs, limits }) => ({
-      id,
-      source,
-      mode,
-      checker,
-      inputs,
-      limits: { time_ms: limits.timeMs, memory_mib: limits.memoryMib, output_bytes: limits.outputBytes },
-    })),
-  });
-}
-
-/** The answer's beginning when a supervisor took the chunk; throws the fault of its refusal. */
+/** The answer's beginning when a supervisor took the chunk; throws the fault of a refusal that is about more than its size. */
 async function postChunk(
   connection: Connection,
   body: string,
   watch: SilenceWatch,
   newConnection: boolean,
-): Promise<Answer | Unheard> {
+): Promise<Answer | Unheard | "too_large"> {
   const { signal } = watch;
+  const asking = withNonce(connection);
   const request = { method: "POST", path: "/v1/execute", body, signal, upload: watch } as const;
-  const answer = await sendRequest(connection, { ...request, newConnection }).catch((error: unknown) => {
+  const answer = await sendRequest(asking, { ...request, newConnection }).catch((error: unknown) => {
     if (!(error instanceof ResetBeforeAnswer) || signal.aborted) throw error;
-    return sendRequest(connection, { ...request, newConnection: true });
+    return sendRequest(asking, { ...request, newConnection: true });
   });
   if (answer.status === 200) return answer;
-  const refusal = describeRefusal(answer, await readJson(answer));
+  const said = await readJson(answer, asking.nonce);
+  if (answer.status === 413) return "too_large";
+  const refusal = describeRefusal(answer, said);
   if (refusal instanceof Fault) throw refusal;
   return refusal;
 }
 
 async function* readEvents(
   answer: Answer,
+  chunkId: string,
   watch: SilenceWatch,
   progress: { hasTold: boolean },
 ): AsyncGenerator<WorkerEvent, void, undefined> {
@@ -221,7 +221,7 @@ async function* readEvents(
     watch.heard();
     for (const line of splitter.push(bytes as Buffer)) {
       if (over) throw brokenFrame("a line follows the summary");
-      const event = readFrame(line);
+      const event = readFrame(line, chunkId);
       over = event.kind === "summary";
       progress.hasTold ||= event.kind !== "beat";
       watch.pause();
@@ -241,8 +241,21 @@ async function wrapErrors<Value>(work: Promise<Value>): Promise<Value> {
   }
 }
 
-async function readJson(answer: Answer): Promise<Readonly<Record<string, unknown>>> {
-  const text = await readWholeAnswer(answer);
+/** Every request has its own. */
+function withNonce(connection: Connection): Connection & { readonly nonce: string } {
+  const nonce = randomUUID();
+  return { baseUrl: connection.baseUrl, headers: { ...connection.headers, "x-request-nonce": nonce }, nonce };
+}
+
+/** What a supervisor says to the request of this nonce; nothing when that isn't what was answered. */
+async function readJson(answer: Answer, nonce: string): Promise<Readonly<Record<string, unknown>>> {
+  const said = parseObject(await readWholeAnswer(answer));
+  if (said.nonce === nonce) return said;
+  if (answer.status === 200) throw brokenFrame("its answer is none to this request");
+  return {};
+}
+
+function parseObject(text: string): Readonly<Record<string, unknown>> {
   try {
     const value: unknown = JSON.parse(text);
     return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
