@@ -119,7 +119,7 @@ function withRetryAfter(failure: E2bFailure, apiUrl: string, sinceMs: number): E
 
 async function loadSdk(): Promise<E2bSdk | null> {
   listenForAnswerHeads();
-  listenForConnections(Date.now);
+  listenForConnections(() => Date.now());
   try {
     return await import("e2b");
   } catch {
