@@ -20,8 +20,9 @@ export interface Waiter {
 export interface CreationUnderWay {
   /** Resolves once it has come to an end, whatever that is. */
   readonly ended: Promise<void>;
-  /** What came of it, for the one who waits; null before it has ended. Throws the table's faults. */
-  take(): CreationResult | null;
+  hasEnded(): boolean;
+  /** What came of it once it has ended, for the one who waited. Throws the table's faults. */
+  take(): CreationResult;
   /** Nobody waits for it any more: it goes on, and its worker goes to others. */
   leave(): void;
 }
@@ -103,8 +104,9 @@ function begin(state: State, slot: number, { holder, trouble }: Waiter): Creatio
   );
   return {
     ended,
+    hasEnded: () => outcome !== null,
     take() {
-      if (outcome === null) return null;
+      if (outcome === null) throw new Error("the creation is under way");
       isWaitedFor = false;
       return outcome();
     },

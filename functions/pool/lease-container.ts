@@ -26,7 +26,7 @@ export function createLeaseContainer(ctx: PoolContext, report: (event: PoolEvent
   const pool = createPoolReader(ctx);
   const line = createWaitingLine();
   const signs = createSigns(ctx, report);
-  const passOn = createPassingOn({ ctx, pool, line, signs });
+  const passOn = createPassingOn({ ctx, report, pool, line, signs });
   const creations = createContainerCreations(ctx, report, passOn);
   return { ctx, report, pool, line, signs, passOn, creations, recentSlots: [] };
 }

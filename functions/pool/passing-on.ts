@@ -6,6 +6,7 @@
  * somebody looks all the time, and takes it according to his turn. Whether any wait elsewhere is known from this
  * container's last look; only if some did is it looked who does now, so where nobody waits it costs nothing.
  */
+import type { PoolEvent } from "./lease-source.ts";
 import type { PoolReader } from "./pool-reader.ts";
 import type { Signs } from "./signs.ts";
 import { type WorkerRow, workerOf } from "./slot-row.ts";
@@ -23,6 +24,7 @@ export type PassOn = (row: WorkerRow) => Promise<PassedOn>;
 
 interface Passing {
   readonly ctx: SlotContext;
+  readonly report: (event: PoolEvent) => void;
   readonly pool: PoolReader;
   readonly line: WaitingLine;
   readonly signs: Signs;
@@ -65,9 +67,12 @@ interface Elsewhere {
 }
 
 /** Who waits longest in another container for a worker like one of the run; null if nobody does, or nobody can tell. */
-async function longestElsewhere({ ctx, pool, signs }: Passing, runTag: string): Promise<Elsewhere | null> {
-  const seen = await pool.read().catch(() => null);
-  if (seen === null) return null;
+async function longestElsewhere(
+  { ctx, report, pool, signs }: Passing,
+  runTag: string,
+): Promise<Elsewhere | null> {
+  const seen = await pool.read().catch((fault: unknown) => report({ kind: "fault", fault }));
+  if (seen === undefined) return null;
   const [longest] = signs
     .elsewhere(seen.view, ctx.clock.nowMs())
     .filter((batch) => !batch.runIsFull || batch.runTag === runTag)

@@ -25,9 +25,9 @@ import { shortTag, type WorkerRow } from "./slot-row.ts";
 import { acquireSlot } from "./slots/acquire.ts";
 import type { Holder, SlotContext } from "./slots/write.ts";
 import { type Found, found, takeWhatIsThere } from "./taking.ts";
-import { createTrouble, creationTakesMs, type Trouble } from "./trouble.ts";
+import { createTrouble, type Trouble } from "./trouble.ts";
 import { isCrowded, mayTakeAgain } from "./turns.ts";
-import { waitsPatientlyMs } from "./waiting.ts";
+import { hasWaitedLong } from "./waiting-line.ts";
 
 /** Preflights that fail this often, and none that succeeds, won't get better while this batch waits. */
 const hopelessAfter = 3;
@@ -86,8 +86,8 @@ async function seek(container: LeaseContainer, search: Search): Promise<Found | 
   let retryAfterMs = 0;
   while (!search.signal.aborted && clock.nowMs() < search.deadlineAtMs) {
     try {
-      const ended = search.creation?.take() ?? null;
-      const found = ended === null ? await findNow(container, search, isFirst) : endCreation(search, ended);
+      const ended = takeEndedCreation(search);
+      const found = ended === null ? await findNow(container, search, isFirst) : judgeCreation(search, ended);
       if (found !== null) return found;
       storeFailures = 0;
     } catch (error) {
@@ -170,12 +170,10 @@ async function look(container: LeaseContainer, search: Search): Promise<Found | 
   return null;
 }
 
-/** A batch that waits with nothing says so after a while; one that has a creation under way, once that is overdue. */
+/** A batch that waits with nothing says so after a while. */
 async function signIfPatient({ ctx, line, pool, signs }: LeaseContainer, search: Search, view: PoolView) {
-  const { holder, startedAtMs, creation, runHasRoom } = search;
-  const waitedMs = ctx.clock.nowMs() - startedAtMs;
-  if (waitedMs < (creation === null ? waitsPatientlyMs : creationTakesMs)) return;
-  if (line.leasesOf(holder.batchTag).length > 0) return;
+  const { holder, startedAtMs, runHasRoom } = search;
+  if (!hasWaitedLong(search, ctx.clock.nowMs()) || line.leasesOf(holder.batchTag).length > 0) return;
   search.isNext =
     !isCrowded(pool.typicalWaitMs(), ctx.settings.pollMs) && isAmongTheNext(ctx, view, holder.batchTag);
   await signs.give(holder, { sinceMs: startedAtMs, runIsFull: !runHasRoom }, view);
@@ -213,9 +211,16 @@ async function targetOf({ targetWorkers = Number.POSITIVE_INFINITY }: LeaseDeman
   return typeof targetWorkers === "number" ? targetWorkers : targetWorkers();
 }
 
-/** The worker that was created; throws where trying again is of no use. */
-function endCreation(search: Search, result: CreationResult): Found | null {
+/** What came of the search's creation, once; null while it is under way, and without one. Throws the table's faults. */
+function takeEndedCreation(search: Search): CreationResult | null {
+  const { creation } = search;
+  if (creation === null || !creation.hasEnded()) return null;
   search.creation = null;
+  return creation.take();
+}
+
+/** The worker that was created; throws where trying again is of no use. */
+function judgeCreation(search: Search, result: CreationResult): Found | null {
   if (result.kind === "published") return { row: result.row, how: "created" };
   if (result.kind === "failed") {
     if (result.fault.code === "isolation_failed") search.unproved += 1;

@@ -4,14 +4,27 @@
  * A worker that is given back goes from hand to hand here, so nobody has to look at the table for it. Batches that have
  * no worker come first, and among equals who has waited longest.
  */
+import type { CreationUnderWay } from "./container-creations.ts";
 import type { WorkerRow } from "./slot-row.ts";
 import type { Holder } from "./slots/write.ts";
+import { creationTakesMs } from "./trouble.ts";
+import { waitsPatientlyMs } from "./waiting.ts";
 
 export interface Waiter {
   readonly holder: Holder;
   readonly startedAtMs: number;
   /** Whether its run may hold more workers than it does, as of the waiter's last look at the pool. */
   readonly runHasRoom: boolean;
+  /** Its own creation of a worker, while it is under way. */
+  readonly creation: CreationUnderWay | null;
+}
+
+/** Whether others should know that it waits. One that has a creation under way is served soon, unless that is overdue. */
+export function hasWaitedLong(
+  { startedAtMs, creation }: Pick<Waiter, "startedAtMs" | "creation">,
+  nowMs: number,
+): boolean {
+  return nowMs - startedAtMs >= (creation === null ? waitsPatientlyMs : creationTakesMs);
 }
 
 /** A waiter's place in the line, while it has nothing else to do. */

@@ -2,8 +2,7 @@
 import type { LeaseContainer } from "./lease-container.ts";
 import { fitWorkers } from "./pool-view.ts";
 import type { Holder } from "./slots/write.ts";
-import { waitsPatientlyMs } from "./waiting.ts";
-import { isOfUse } from "./waiting-line.ts";
+import { hasWaitedLong, isOfUse } from "./waiting-line.ts";
 
 const looksEveryMs = 2_000;
 
@@ -38,10 +37,10 @@ export function createWanted(container: LeaseContainer): IsWanted {
 }
 
 function isWantedHere({ ctx, line }: LeaseContainer, own: Holder, beforeMs: number): boolean {
-  const patientMs = ctx.clock.nowMs() - waitsPatientlyMs;
+  const nowMs = ctx.clock.nowMs();
   for (const waiter of line.waiters()) {
     const { holder, startedAtMs } = waiter;
-    const waitsLongEnough = startedAtMs < beforeMs && startedAtMs <= patientMs;
+    const waitsLongEnough = startedAtMs < beforeMs && hasWaitedLong(waiter, nowMs);
     if (!waitsLongEnough || holder.batchTag === own.batchTag || !isOfUse(waiter, own.runTag)) continue;
     if (line.leasesOf(holder.batchTag).length === 0) return true;
   }
