@@ -1,4 +1,4 @@
-/** Where batches pass before they begin, so that there can be a moment without one. */
+/** Between batches and incidents: batches pass it before they begin, so that there can be a moment without one. */
 export interface Gate {
   /** Resolves when a batch may begin; what it returns is to be called at its end. */
   enter(): Promise<() => void>;
@@ -6,11 +6,16 @@ export interface Gate {
   closeUntilIdle(): Promise<void>;
   untilBusy(): Promise<void>;
   open(): void;
+  /** Runs what ends sandboxes. */
+  strike<Value>(act: () => Promise<Value>): Promise<Value>;
+  /** Grows with each beginning and each end of a strike: the same at two times says that nothing struck in between. */
+  strikes(): number;
 }
 
 export function openGate(): Gate {
   let underWay = 0;
   let isOpen = true;
+  let strikes = 0;
   let waiting: (() => void)[] = [];
   const changed = () => {
     const wakened = waiting;
@@ -39,5 +44,12 @@ export function openGate(): Gate {
       isOpen = true;
       changed();
     },
+    async strike(act) {
+      strikes += 1;
+      return act().finally(() => {
+        strikes += 1;
+      });
+    },
+    strikes: () => strikes,
   };
 }

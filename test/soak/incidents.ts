@@ -38,7 +38,7 @@ export async function haveIncidents(
       await pause(random.integer(0, 1_500));
     }
     if (over.aborted) return gate.open();
-    const killed = await stack.killAllSandboxes();
+    const killed = await gate.strike(stack.killAllSandboxes);
     ledger.counts.incidents += 1;
     ledger.note(isIdle ? "incident while idle" : "incident in mid-batch");
     for (let n = 0; n < killed; n += 1) ledger.note("sandbox ended by an incident");

@@ -58,7 +58,7 @@ export function openLedger(nowS: () => number) {
     nullsNotRetryable: 0,
     nullsInTheEnd: 0,
     incidents: 0,
-    /** Of batches as they were first sent, and of what was sent again once. */
+    /** Samples that got their first null, and those that got another one when they were sent again. */
     nullsAtFirst: 0,
     nullsAfterResend: 0,
     refusals: {} as Record<string, number>,

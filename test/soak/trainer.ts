@@ -82,9 +82,11 @@ async function gradeStep(setup: TrainerSetup, random: Random, runId: string, nam
 async function gradeUntilKnown(setup: TrainerSetup, random: Random, runId: string, name: string) {
   const { endpoint, ledger } = setup;
   let open = makeBatch(random);
+  const lost = new Set<KnownSample>();
   let patienceEndsMs = performance.now() + patienceMs;
   for (let round = 0; open.length > 0 && round < mostRounds; ) {
     const request = describeCall(random, runId, `${name}/${round}`, open);
+    const strikes = setup.gate.strikes();
     const sent = sendBatch(endpoint, request);
     if (request.idempotencyKey !== null && random.chance(0.1)) await sendTwin(setup, request, open);
     if (request.idempotencyKey !== null && random.chance(0.08)) {
@@ -102,7 +104,10 @@ async function gradeUntilKnown(setup: TrainerSetup, random: Random, runId: strin
       continue;
     }
     const again = record(setup, open, outcome);
-    if (outcome.kind === "answered") countNulls(setup, round, open, outcome);
+    if (outcome.kind === "answered") {
+      // What strikes while they are sent again is their first incident once more.
+      countNulls(setup, open, outcome, { lost, isStruck: setup.gate.strikes() !== strikes });
+    }
     if (
       outcome.kind === "answered" &&
       again.length === 0 &&
@@ -121,17 +126,22 @@ async function gradeUntilKnown(setup: TrainerSetup, random: Random, runId: strin
 /** Nulls by how often they were sent; one that lasts is a violation, unless everything fails all the time. */
 function countNulls(
   { ledger, nullsMayLast }: TrainerSetup,
-  round: number,
   samples: readonly KnownSample[],
   { rewards, faults }: Extract<RewardsOutcome, { kind: "answered" }>,
+  { lost, isStruck }: { readonly lost: Set<KnownSample>; readonly isStruck: boolean },
 ): void {
   samples.forEach((sample, i) => {
-    if (rewards[i] !== null) return;
     const fault: SampleFault | undefined = faults.get(i);
-    if (round === 0) ledger.counts.nullsAtFirst += 1;
-    else ledger.counts.nullsAfterResend += 1;
-    const lasts = round > 0 || fault?.retryable !== true;
-    if (lasts && !nullsMayLast) ledger.violate("a null lasts", { name: sample.name, round, fault });
+    // A starved program says that this machine is busy, not that a sandbox ended.
+    if (rewards[i] !== null || fault?.code === "starved") return;
+    const isAgain = lost.has(sample) && !isStruck;
+    if (isAgain) ledger.counts.nullsAfterResend += 1;
+    else ledger.counts.nullsAtFirst += 1;
+    if ((isAgain || fault?.retryable !== true) && !nullsMayLast)
+      ledger.violate("a null lasts", { name: sample.name, fault });
+  });
+  samples.forEach((sample, i) => {
+    if (rewards[i] === null && faults.get(i)?.code !== "starved") lost.add(sample);
   });
 }
 
