@@ -28,6 +28,7 @@ import {
 import { cancel, executeChunk } from "./supervisor-client.ts";
 import type { SupervisorFiles } from "./supervisor-files.ts";
 import { addressOf, connectionTo } from "./worker-access.ts";
+import { lookAgain } from "./worker-confirmation.ts";
 import { decideByControlPlane } from "./worker-reach.ts";
 import { awaitReadiness, type Readiness } from "./worker-readiness.ts";
 import { deriveWorkerSecret } from "./worker-secret.ts";
@@ -171,7 +172,15 @@ function attachWorker(
   return {
     async *execute(chunk, fencingToken, signal) {
       const connection = { ...connectionTo(client.options, worker), fencingToken };
-      const decide = decideByControlPlane({ client, sandboxId: worker.sandboxId, clock, random, signal });
+      const decide = decideByControlPlane({
+        client,
+        sandboxId: worker.sandboxId,
+        clock,
+        random,
+        deadlineAtMs: clock.nowMs() + chunk.deadlineMs,
+        signal,
+        lookAgain: () => lookAgain(connection, clock, signal),
+      });
       yield* executeChunk(connection, chunk, signal, clock, decide);
     },
   };
