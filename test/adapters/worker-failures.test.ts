@@ -254,3 +254,22 @@ it("a creation that E2B refuses is told as the sandboxes tell it", async () => {
   failApi(({ method }) => (method === "POST" ? { kind: "answer", status: 429 } : null));
   expect(await createWith(supervisor)).toMatchObject({ kind: "refused", reason: "throttled" });
 });
+
+describe("a creation that is answered with another one's sandbox", () => {
+  const isCreation = ({ method, url }: SeenRequest) => method === "POST" && url === "/v2/sandboxes";
+
+  it("has no sure end, and leaves the other one to its owner, who goes on to use it", async () => {
+    const factory = factoryFor(proxied(), hastyClock);
+    const first = { ...order, ...addressFrom(await factory.create(order, never)) };
+    const body = proxy.requests.filter(isCreation).at(-1)?.answer ?? "";
+    expect(body).toContain(first.sandboxId);
+    failApi((request) => (isCreation(request) ? { kind: "answer_after", status: 201, body } : null));
+    const second = await factory.create({ ...order, slot: order.slot + 1 }, never);
+    expect(second).toMatchObject({ kind: "ambiguous", fault: { code: "sandbox_unavailable" } });
+    proxy.clear();
+    const run = factory.attach(first).execute(doublingChunk("after"), 1, never);
+    expect(outputsOf(await collect(run))).toEqual(["42\n", "8\n"]);
+    const listed = await createE2bSandboxes(proxied()).list(order.poolId);
+    expect(listed.map(({ slot }) => slot).sort()).toEqual([order.slot, order.slot + 1]);
+  });
+});

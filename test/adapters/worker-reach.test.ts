@@ -111,6 +111,16 @@ describe("a chunk whose request doesn't get to the supervisor", () => {
     expect(proxy.requests.filter(isExecution)).toHaveLength(1);
   });
 
+  it("is not lost because E2B tells of another sandbox, which is paused", async () => {
+    failExecutions(notOpen, 2);
+    const question = failQuestions({
+      kind: "rewrite",
+      body: (info) => JSON.stringify({ ...JSON.parse(info), sandboxID: "another", state: "paused" }),
+    });
+    expect(outputsOf(await execute())).toEqual(["42\n", "8\n"]);
+    expect(question.injected).toHaveLength(2);
+  });
+
   it("because E2B as a whole is out of order is sent until E2B is back", async () => {
     failExecutions(answer(502), 8);
     failQuestions(answer(503), () => proxy.requests.filter(isExecution).length >= 8);

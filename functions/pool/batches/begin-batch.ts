@@ -28,7 +28,7 @@ const nobodyWorksOnIt = "(#state <> :running OR #leaseUntilMs < :expiredBeforeMs
 const itsAnswerIsForgotten = "(#state <> :answered OR #recordUntilS <= :nowS)";
 const update =
   "SET #state = :running, #fence = :fence, #attempt = :attempt, #bodyHash = :bodyHash, " +
-  "#leaseUntilMs = :leaseUntilMs, #recordUntilS = :recordUntilS REMOVE #firstPart, #moreParts, #entry";
+  "#leaseUntilMs = :leaseUntilMs, #recordUntilS = :recordUntilS REMOVE #firstPart, #moreParts, #entry, #seal";
 
 export const beginBatchExpression = expressionOver(batchColumns, {
   name: "begin batch",
