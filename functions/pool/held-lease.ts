@@ -7,7 +7,7 @@
  */
 import { Fault } from "../rewards/faults.ts";
 import type { Chunk, WorkerEvent, WorkerLease } from "../rewards/ports.ts";
-import { isGone } from "./creation.ts";
+import { type EndContext, endWorker } from "./ending.ts";
 import type { Sandboxes, WorkerFactory } from "./ports.ts";
 import { type WorkerRow, workerOf } from "./slot-row.ts";
 import { emptySlot } from "./slots/empty.ts";
@@ -19,9 +19,9 @@ import type { SlotContext } from "./slots/write.ts";
 /** Time until the next try after an extension that got no answer. */
 const retryExtensionMs = 3_000;
 
-export interface HoldContext extends SlotContext {
+export interface HoldContext extends SlotContext, EndContext {
   readonly workers: WorkerFactory;
-  readonly sandboxes: Pick<Sandboxes, "kill" | "renew">;
+  readonly sandboxes: EndContext["sandboxes"] & Pick<Sandboxes, "renew">;
 }
 
 export interface PoolLease extends WorkerLease {
@@ -136,7 +136,7 @@ async function giveBack(
     return (await releaseReady(ctx, row)) === null ? "lost" : "ready";
   }
   if ((await releaseDraining(ctx, row)) === null) return "lost";
-  if (await isGone(ctx, row.sandboxId)) await emptySlot(ctx, row);
+  if (await endWorker(ctx, row)) await emptySlot(ctx, row);
   return "drained"; // a failed kill leaves the slot draining, and the sweep does it again
 }
 

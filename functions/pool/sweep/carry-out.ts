@@ -27,7 +27,7 @@ export async function carryOut(
   log.did.postponed += await forEachFew(plan.abandoned, isOver, async (row) => {
     if (await attempt(log, "abandon", () => abandonCreation(ctx, row))) log.did.creationsAbandoned += 1;
   });
-  await drainSlots(ctx, log, planTakings(ctx, log, plan), isOver);
+  await drainSlots(ctx, log, planTakings(ctx, log, plan), { listed: plan.listed, isOver });
 }
 
 async function killAll(
@@ -42,6 +42,7 @@ async function killAll(
   });
 }
 
+/** A slot that is `draining` here was taken before its worker was known. */
 const expiries: Readonly<Partial<Record<SlotState, keyof SweepCounts>>> = {
   creating: "creationsExpired",
   leased: "leasesExpired",
@@ -73,8 +74,11 @@ function planTakings(ctx: CarryOutContext, log: SweepLog, plan: SweepPlan): Taki
       },
     }),
   );
+  const unfinished = plan.unfinished.map(
+    (row): Taking => ({ action: "drainsRedone", take: async () => ({ row, mayHaveMore: false }) }),
+  );
   const ended = plan.ended.map((row): Taking => ({ action: "leasesEnded", take: () => endLease(ctx, row) }));
-  return [...ended, ...expired, ...missing, ...drains];
+  return [...unfinished, ...ended, ...expired, ...missing, ...drains];
 }
 
 /** Takes a worker from its holder for good: its programs end with the sandbox. */
