@@ -3,6 +3,7 @@ import type { ListedSandbox, Sandboxes } from "../ports.ts";
 import type { SlotRow, SlotState } from "../slot-row.ts";
 import { abandonCreation, drainSlot, expireSlot } from "../slots/drain.ts";
 import { releaseDraining } from "../slots/release.ts";
+import { shortenLease } from "../slots/shorten.ts";
 import { revokeLease } from "../slots/take-over.ts";
 import { type DrainContext, drainSlots, killSandbox, type TakenSlot, type Taking } from "./drains.ts";
 import { forEachFew } from "./many.ts";
@@ -21,6 +22,9 @@ export async function carryOut(
 ): Promise<void> {
   log.did.postponed += await forEachFew(plan.renewals, isOver, async (row) => {
     await attempt(log, "renew", () => renewWorker(ctx, log, row));
+  });
+  log.did.postponed += await forEachFew(plan.tooLong, isOver, async (row) => {
+    if (await attempt(log, "shorten", () => shortenLease(ctx, row))) log.did.leasesShortened += 1;
   });
   await killAll(ctx, log, plan.orphans, "orphansKilled", isOver);
   await killAll(ctx, log, plan.condemned, "condemnedKilled", isOver);

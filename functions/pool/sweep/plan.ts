@@ -7,6 +7,7 @@ import { isMissing, type Listing } from "../ending.ts";
 import type { ListedSandbox } from "../ports.ts";
 import { type SlotRow, type WorkerRow, workerOf } from "../slot-row.ts";
 import { ttlAllowedMs } from "../slots/renew.ts";
+import { isTooLong } from "../slots/shorten.ts";
 import {
   type Demand,
   endedLeases,
@@ -30,6 +31,8 @@ export interface SweepPlan {
   readonly abandoned: readonly SlotRow[];
   /** Leases of runs that were finished. */
   readonly ended: readonly SlotRow[];
+  /** Slots whose lease ends later than any may: of a clock that is fast. */
+  readonly tooLong: readonly SlotRow[];
   /** Slots whose creator, holder or drainer is past its time. */
   readonly expired: readonly SlotRow[];
   /** Free workers whose sandbox the list doesn't have: to be asked for by name. */
@@ -46,6 +49,7 @@ const nothing: SweepPlan = {
   unfinished: [],
   abandoned: [],
   ended: [],
+  tooLong: [],
   expired: [],
   missing: [],
   drains: [],
@@ -75,6 +79,7 @@ export function planSweep(demand: Demand, listing: Listing | null): SweepPlan {
     unfinished,
     abandoned: unwantedCreations(demand),
     ended,
+    tooLong: demand.slots.filter((row) => isTooLong(demand, row, demand.nowMs)),
     expired,
     missing,
     drains,
