@@ -6,6 +6,7 @@
  * not find its place given to another, and the sweep will list, kill and empty once the claim's time is over.
  */
 import type { Fault } from "../rewards/faults.ts";
+import { isKilled } from "./ending.ts";
 import type { Sandboxes, WorkerCreation, WorkerFactory } from "./ports.ts";
 import { type SlotRow, type WorkerRow, workerOf } from "./slot-row.ts";
 import { claimSlot, freeTakenClaim, unclaimSlot } from "./slots/claim.ts";
@@ -85,7 +86,7 @@ async function settle(
       await freeClaim(ctx, claim);
       return { kind: "failed", fault: made.fault, claim: null };
     case "unproved":
-      if (!(await isGone(ctx, made.sandboxId))) return { kind: "failed", fault: made.fault, claim };
+      if (!(await isKilled(ctx, made.sandboxId))) return { kind: "failed", fault: made.fault, claim };
       await freeClaim(ctx, claim);
       return { kind: "failed", fault: made.fault, claim: null };
     case "ambiguous":
@@ -126,19 +127,13 @@ async function publish(
     return worker.fence === claim.fence ? { kind: "published", row: worker } : { kind: "not_now" };
   }
   // We took too long, or the worker isn't wanted any more: the slot was taken from us.
-  if (await isGone(ctx, made.sandboxId)) await freeClaim(ctx, claim);
+  if (await isKilled(ctx, made.sandboxId)) await freeClaim(ctx, claim);
   return { kind: "not_now" };
 }
 
 /** Frees the slot of a claim that surely has no sandbox (any more), also when the claim was taken from us to drain. */
 async function freeClaim(ctx: CreationContext, claim: SlotRow): Promise<void> {
   if (!(await unclaimSlot(ctx, claim))) await freeTakenClaim(ctx, claim);
-}
-
-/** Whether the sandbox certainly is no more. */
-export async function isGone({ sandboxes }: Pick<CreationContext, "sandboxes">, sandboxId: string) {
-  const killed = await sandboxes.kill(sandboxId);
-  return killed.kind !== "failed";
 }
 
 /** The golden ratio: its multiples are spread evenly over the whole numbers' gaps, however many there are. */

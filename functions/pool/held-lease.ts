@@ -10,7 +10,7 @@
  */
 import { Fault } from "../rewards/faults.ts";
 import type { Chunk, WorkerEvent, WorkerLease } from "../rewards/ports.ts";
-import { isGone } from "./creation.ts";
+import { type EndContext, endWorker } from "./ending.ts";
 import type { PassedOn, PassOn } from "./passing-on.ts";
 import type { Sandboxes, WorkerFactory } from "./ports.ts";
 import type { PoolSettings } from "./settings.ts";
@@ -24,9 +24,9 @@ import type { SlotContext } from "./slots/write.ts";
 /** Time until the next try after an extension that got no answer. */
 const retryExtensionMs = 3_000;
 
-export interface HoldContext extends SlotContext {
+export interface HoldContext extends SlotContext, EndContext {
   readonly workers: WorkerFactory;
-  readonly sandboxes: Pick<Sandboxes, "kill" | "renew">;
+  readonly sandboxes: EndContext["sandboxes"] & Pick<Sandboxes, "renew">;
 }
 
 export interface PoolLease extends WorkerLease {
@@ -152,7 +152,7 @@ async function giveBack(
   const wornOut = row.maxAtMs <= ctx.clock.nowMs() + ctx.settings.minRemainingMs;
   if (condition === "healthy" && !wornOut) return passOn(row);
   if ((await releaseDraining(ctx, row)) === null) return "lost";
-  if (await isGone(ctx, row.sandboxId)) await emptySlot(ctx, row);
+  if (await endWorker(ctx, row)) await emptySlot(ctx, row);
   return "drained"; // a failed kill leaves the slot draining, and the sweep does it again
 }
 

@@ -37,7 +37,7 @@ export async function readPool(ctx: SlotContext): Promise<PoolView> {
   );
   const above = [...bySlot.values()].filter((row) => row.slot >= ctx.settings.slots);
   const waiting = rows.flatMap((stored) => readWaiting(stored) ?? []);
-  return { slots: [...wanted, ...above], nextCreateAtMs: nextCreateAtMs(pacing), waiting };
+  return { slots: [...wanted, ...above], nextCreateAtMs: nextCreateAtMs(ctx, pacing), waiting };
 }
 
 /** Free workers that a handler of this version may acquire. */

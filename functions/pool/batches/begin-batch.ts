@@ -24,7 +24,9 @@ import {
 
 const isNew = "attribute_not_exists(#fence)";
 const isAsWeReadIt = "#fence = :seenFence";
-const nobodyWorksOnIt = "(#state <> :running OR #leaseUntilMs < :expiredBeforeMs)";
+/** A lease of a clock that is far ahead is nobody's: it would keep the batch from its client for as long. */
+const nobodyWorksOnIt =
+  "(#state <> :running OR #leaseUntilMs < :expiredBeforeMs OR #leaseUntilMs > :believedUntilMs)";
 const itsAnswerIsForgotten = "(#state <> :answered OR #recordUntilS <= :nowS)";
 const update =
   "SET #state = :running, #fence = :fence, #attempt = :attempt, #bodyHash = :bodyHash, " +
@@ -94,7 +96,13 @@ function stateFor({ clock, settings }: RecordContext, { bodyHash }: BatchKey, se
   if (hasNothingToSay || isForgotten(seen, nowMs)) return "free";
   if (seen.bodyHash !== bodyHash) return "idempotency_mismatch";
   if (seen.state === "answered") return "answered";
-  return seen.leaseUntilMs < nowMs - settings.graceMs ? "free" : "in_progress";
+  const isExpired = seen.leaseUntilMs < nowMs - settings.graceMs;
+  return isExpired || seen.leaseUntilMs > believedUntilMs(settings, nowMs) ? "free" : "in_progress";
+}
+
+/** By twice a lease, so that a reader whose clock is behind takes no good one. */
+function believedUntilMs({ leaseMs, graceMs }: RecordContext["settings"], nowMs: number): number {
+  return nowMs + 2 * leaseMs + graceMs;
 }
 
 async function tryToBegin(
@@ -119,6 +127,7 @@ async function tryToBegin(
       : {
           ":seenFence": seen.fence,
           ":expiredBeforeMs": nowMs - ctx.settings.graceMs,
+          ":believedUntilMs": believedUntilMs(ctx.settings, nowMs),
           ":answered": "answered",
           ":nowS": Math.floor(nowMs / 1_000),
         };

@@ -7,7 +7,7 @@
 import type { SlotContext } from "../slots/write.ts";
 import { isSettled } from "./fold-ledger.ts";
 import { readLedger, withEntries } from "./ledger.ts";
-import { type RunRow, readRunRow, runKey, runPartition, runPrefix } from "./run-row.ts";
+import { type RunRow, readRunRow, runKey, runPartition, runPrefix, runState } from "./run-row.ts";
 
 export type RunReader = Pick<SlotContext, "table" | "clock">;
 
@@ -25,8 +25,18 @@ export async function getRun(ctx: RunReader, runId: string): Promise<RunRow | nu
   return row === null ? null : withLedger(ctx, row);
 }
 
-/** All rows of runs that are remembered, finished ones too, the latest registered first. Whole or a `Fault`. */
-export async function listRunRows({ table, clock }: RunReader): Promise<RunRow[]> {
+/**
+ * All rows of runs that are remembered, finished ones too, the latest registered first. Whole or a `Fault`. Of one that
+ * seems to have expired the ledger is asked: it may have had a batch of which no sweep has told its row.
+ */
+export async function listRunRows(ctx: RunReader): Promise<RunRow[]> {
+  const rows = await readRunRows(ctx);
+  const nowMs = ctx.clock.nowMs();
+  return Promise.all(rows.map((row) => (runState(row, nowMs) === "expired" ? withLedger(ctx, row) : row)));
+}
+
+/** The rows as they are stored. */
+export async function readRunRows({ table, clock }: RunReader): Promise<RunRow[]> {
   const nowMs = clock.nowMs();
   const stored = await table.query(runPartition, runPrefix);
   return stored
@@ -36,11 +46,11 @@ export async function listRunRows({ table, clock }: RunReader): Promise<RunRow[]
 
 /** The same with all that was noted for them: a query more for each run that is not long over. */
 export async function listRuns(ctx: RunReader): Promise<RunRow[]> {
-  const rows = await listRunRows(ctx);
+  const rows = await readRunRows(ctx);
   return Promise.all(rows.map((row) => withLedger(ctx, row)));
 }
 
-async function withLedger(ctx: RunReader, row: RunRow): Promise<RunRow> {
+export async function withLedger(ctx: RunReader, row: RunRow): Promise<RunRow> {
   return isSettled(row) ? row : withEntries(row, await readLedger(ctx, row), ctx.clock.nowMs());
 }
 

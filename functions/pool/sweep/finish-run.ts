@@ -7,6 +7,7 @@
  * abandoned, and given a moment to land and be killed.
  */
 import { Fault } from "../../rewards/faults.ts";
+import type { Listing } from "../ending.ts";
 import { markFinished } from "../runs/finish.ts";
 import { getRun, getRunRow } from "../runs/read.ts";
 import type { RunRow } from "../runs/run-row.ts";
@@ -14,7 +15,7 @@ import { carryOut } from "./carry-out.ts";
 import type { Demand } from "./demand.ts";
 import { shareIdleTime } from "./idle-time.ts";
 import { isKnown } from "./known.ts";
-import { type Listing, planSweep, type SweepPlan } from "./plan.ts";
+import { planSweep, type SweepPlan } from "./plan.ts";
 import { attempt, newSweepLog, type SweepFault, type SweepLog } from "./report.ts";
 import { listSandboxes, readDemand, type SweepContext } from "./sweep.ts";
 
@@ -75,7 +76,10 @@ async function clearAway(ctx: SweepContext, log: SweepLog, deadlineAtMs: number)
       const isClear = remaining.length === 0 && plan.ended.length === 0 && plan.abandoned.length === 0;
       const mayLand =
         ctx.clock.nowMs() < notBeforeMs && demand.slots.some(({ state }) => state === "draining");
-      if (isClear && !mayLand) return [];
+      if (isClear && !mayLand) {
+        if (plan.unfinished.length > 0) await carryOut(ctx, log, plan, isOver); // their kills got no answer
+        return [];
+      }
       if (plan.abandoned.length > 0) notBeforeMs = Math.min(deadlineAtMs, ctx.clock.nowMs() + landingMs);
       if (!isOver()) await carryOut(ctx, log, plan, isOver);
     }
