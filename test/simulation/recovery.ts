@@ -55,9 +55,13 @@ function findWrongs(world: World): Wrong[] {
   ];
 }
 
+/** A list may lack what is new. */
+const isNewMs = 60_000;
+
 /** A slot whose sandbox is gone, as the provider's list says too, is free after the next pass. */
-function occupiedByNothing({ cloud }: World, row: SlotRow): Wrong[] {
+function occupiedByNothing({ cloud, time }: World, row: SlotRow): Wrong[] {
   if (row.state !== "draining" || row.sandboxId === undefined) return [];
+  if ((row.bornAtMs ?? 0) > time.nowMs() - isNewMs) return [];
   const isOccupied = [...cloud.alive.values()].some(({ slot }) => slot === row.slot);
   const what = "a slot whose sandbox is gone is not free";
   return isOccupied

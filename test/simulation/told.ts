@@ -18,6 +18,8 @@ interface Bounds {
 export interface Told {
   /** Somebody is about to count a result; the functions returned tell how that ended, if it is known. */
   counting(runId: string, batchId: string | null, what: TotalName): Counting;
+  /** A caller found the recorded answer. */
+  answered(batchId: string): void;
   /** By somebody's clock the batch was long forgotten: it may pass once more. */
   mayRepeat(batchId: string): void;
   /** Compares the totals of each run. */
@@ -65,7 +67,7 @@ export function createTold(): Told {
         keyed.set(batchId, { runId, passed });
         return {
           isCounted: () => {
-            passed.least = 1;
+            passed.least = Math.max(least, 1);
           },
           isNotCounted() {},
         };
@@ -79,6 +81,10 @@ export function createTold(): Told {
           bounds.most -= 1;
         },
       };
+    },
+    answered(batchId) {
+      const batch = keyed.get(batchId);
+      if (batch !== undefined) batch.passed.least = Math.max(batch.passed.least, 1);
     },
     mayRepeat(batchId) {
       const batch = keyed.get(batchId);
