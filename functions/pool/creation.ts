@@ -76,7 +76,12 @@ async function settle(
 ): Promise<CreationOutcome> {
   switch (made.kind) {
     case "created":
-      return publish(ctx, claim, { ...made, askedAtMs, maxAtMs: replaceAtMs(ctx, askedAtMs) }, holderNow());
+      return publish(
+        ctx,
+        claim,
+        { ...made, askedAtMs, maxAtMs: replaceAtMs(ctx, claim.slot, askedAtMs) },
+        holderNow(),
+      );
     case "refused":
       await freeClaim(ctx, claim);
       return { kind: "failed", fault: made.fault, claim: null };
@@ -131,12 +136,16 @@ async function freeClaim(ctx: CreationContext, claim: SlotRow): Promise<void> {
   if (!(await unclaimSlot(ctx, claim))) await freeTakenClaim(ctx, claim);
 }
 
+/** The golden ratio: its multiples are spread evenly over the whole numbers' gaps, however many there are. */
+const goldenRatio = 0.618_033_988_75;
+
 /**
  * From when a worker is replaced: between two thirds and five sixths of the plan's life.
  *
- * Spread, so that workers created together aren't replaced together; and never near the end, which the provider's
- * clock decides.
+ * Spread by the slot, so that workers created together aren't replaced together, not even by chance; and never near the
+ * end, which the provider's clock decides.
  */
-function replaceAtMs({ settings, random }: CreationContext, askedAtMs: number): number {
-  return askedAtMs + Math.round(settings.lifeMs * (5 / 6 - random() / 6));
+function replaceAtMs({ settings }: CreationContext, slot: number, askedAtMs: number): number {
+  const share = (slot * goldenRatio) % 1;
+  return askedAtMs + Math.round(settings.lifeMs * (2 / 3 + share / 6));
 }

@@ -15,7 +15,8 @@
  * - A fence is the time at which the attempt began, if no earlier one was larger: rows are deleted when their hour is
  *   over, and fences must not begin again at one.
  * - The head row makes an answer valid. It holds the first part of it; what is beyond is written before, into rows that
- *   bear the attempt's fence in their key, so that parts of two attempts never mix.
+ *   bear the attempt's fence in their key, so that parts of two attempts never mix. It also holds a seal of the whole,
+ *   of this batch and this attempt, without which nothing is answered.
  * - Rows may outlive their hour for days: every reader looks at the time itself.
  *
  * Batches without a key have no record: nobody could name them.
@@ -55,6 +56,8 @@ export interface BatchRecord {
   readonly moreParts: number;
   /** The entry of the run's ledger that goes with the answer, as JSON. */
   readonly entry?: string;
+  /** Of an answered batch: what its whole answer must match. Former versions wrote none, and left another attempt's. */
+  readonly seal?: string;
 }
 
 export const batchColumns = {
@@ -67,6 +70,7 @@ export const batchColumns = {
   firstPart: "a",
   moreParts: "n",
   entry: "en",
+  seal: "sl",
 } as const satisfies Record<keyof BatchRecord, string>;
 
 export type RecordContext = Pick<SlotContext, "table" | "clock" | "settings" | "newId">;
@@ -100,6 +104,7 @@ export function recordUntilS(nowMs: number): number {
 function readRow(row: StoredRow): BatchRecord {
   const firstPart = row[batchColumns.firstPart];
   const entry = row[batchColumns.entry];
+  const seal = row[batchColumns.seal];
   return {
     state: row[batchColumns.state] as BatchState,
     fence: Number(row[batchColumns.fence]),
@@ -110,5 +115,6 @@ function readRow(row: StoredRow): BatchRecord {
     moreParts: Number(row[batchColumns.moreParts] ?? 0),
     ...(firstPart instanceof Uint8Array ? { firstPart } : {}),
     ...(typeof entry === "string" && entry !== "" ? { entry } : {}),
+    ...(typeof seal === "string" ? { seal } : {}),
   };
 }

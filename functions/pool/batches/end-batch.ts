@@ -2,7 +2,7 @@
 import type { BatchEntry } from "../runs/ledger.ts";
 import { expressionOver } from "../slot-row.ts";
 import { writeRow } from "../slots/write.ts";
-import { cutAnswer, writeMoreParts } from "./answer-parts.ts";
+import { cutAnswer, sealAnswer, writeMoreParts } from "./answer-parts.ts";
 import {
   type BatchClaim,
   batchColumns,
@@ -22,7 +22,7 @@ export const extendBatchExpression = expressionOver(batchColumns, {
 export const answerBatchExpression = expressionOver(batchColumns, {
   name: "answer batch",
   update:
-    "SET #state = :answered, #firstPart = :firstPart, #moreParts = :moreParts, #entry = :entry, " +
+    "SET #state = :answered, #firstPart = :firstPart, #moreParts = :moreParts, #seal = :seal, #entry = :entry, " +
     "#recordUntilS = :recordUntilS",
   clauses: [isStillOurs, isRunning],
 });
@@ -58,6 +58,7 @@ export async function answerBatch(
     ":firstPart": first,
     ":moreParts": more.length,
     ":entry": entry === null ? "" : JSON.stringify(entry),
+    ":seal": sealAnswer(claim, answer),
     ":recordUntilS": untilS,
   });
 }

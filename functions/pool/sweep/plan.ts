@@ -6,7 +6,7 @@
 import { isMissing, type Listing } from "../ending.ts";
 import type { ListedSandbox } from "../ports.ts";
 import { type SlotRow, type WorkerRow, workerOf } from "../slot-row.ts";
-import { ttlAllowedMs } from "../slots/renew.ts";
+import { renewalMs } from "../slots/renew.ts";
 import { isTooLong } from "../slots/shorten.ts";
 import {
   type Demand,
@@ -115,6 +115,6 @@ function dueRenewals({ slots, settings, nowMs }: Demand): WorkerRow[] {
   return slots.flatMap((row) => {
     const worker = row.state === "ready" || row.state === "leased" ? workerOf(row) : null;
     if (worker === null || worker.ttlAtMs >= nowMs + renewBelowMs) return [];
-    return ttlAllowedMs(settings, worker, nowMs) + nowMs > worker.ttlAtMs ? [worker] : [];
+    return renewalMs(settings, worker, nowMs) === null ? [] : [worker];
   });
 }
