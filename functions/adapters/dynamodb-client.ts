@@ -20,7 +20,7 @@ export interface DynamoDbOptions {
 
 export function createDynamoDbClient(options: DynamoDbOptions = {}): DynamoDBClient {
   const { endpoint, region, credentials } = options;
-  const kept = keepConnections({ maxSockets: options.maxSockets ?? 50 }, Date.now);
+  const kept = keepConnections({ maxSockets: options.maxSockets ?? 50 }, () => Date.now());
   return new DynamoDBClient({
     ...(endpoint === undefined ? {} : { endpoint }),
     ...(region === undefined ? {} : { region }),

@@ -66,7 +66,7 @@ const RESET_CODES = new Set(["ECONNRESET", "EPIPE"]);
 const pieceBytes = 262_144;
 
 /** Idle connections don't keep the process alive. */
-const agents = keepConnections({ maxFreeSockets: 64 }, Date.now);
+const agents = keepConnections({ maxFreeSockets: 64 }, () => Date.now());
 
 /**
  * Sends a request and resolves with the beginning of its answer. Rejects with `NoConnection`, `ResetBeforeAnswer`, or
