@@ -196,8 +196,10 @@ export function createBoard(
         queue.putBack(program, caseIndex, true);
       }
       for (const caseIndex of touched) faults.retriedCases.add(caseIndex);
-      for (const caseIndex of touched) queue.putBack(program, caseIndex, fault.code === "starved");
-      for (const caseIndex of innocent) queue.putBack(program, caseIndex, false);
+      for (const caseIndex of [...touched, ...innocent]) {
+        const isSuspect = faults.suspects.has(caseIndex); // it still is, and all else of its program waits for it
+        queue.putBack(program, caseIndex, isSuspect || fault.code === "starved");
+      }
     },
     giveBackUnstarted(assignment, fault, counts) {
       const portions = assignment.portions.flatMap(({ program, caseIndexes }) => {

@@ -53,7 +53,7 @@ export interface Dispatch {
   isWary: boolean;
   /** Workers in turn that were lost although nothing was under way; and those of them that had been alive before. */
   lossesInTurn: number;
-  fruitlessInTurn: number;
+  fruitlessLosses: number;
   /** Until then no worker is asked for. */
   pausedUntilMs: number;
   /** Until then none is asked for while others are here or on their way: the last request failed. */
@@ -88,7 +88,7 @@ export function createDispatch(setup: DispatchSetup): Dispatch {
     losses: createLosses(setup.clock.nowMs),
     isWary: false,
     lossesInTurn: 0,
-    fruitlessInTurn: 0,
+    fruitlessLosses: 0,
     pausedUntilMs: 0,
     restUntilMs: 0,
     manyUntilMs: Number.POSITIVE_INFINITY,

@@ -13,8 +13,8 @@ import { pause } from "./recruiting.ts";
 /** Until the next worker is asked for: from the first one on, doubled with each loss. */
 const FIRST_PAUSE_MS = 50;
 /** There are only so many idle workers, so it does not take long to be through with those that are lost. */
-const LONGEST_PAUSE_MS = { ofIdle: 250, ofLiving: 5_000 };
-/** So many workers in turn that were alive, and lost before anything started: no other one will do better. */
+const LONGEST_PAUSE_MS = { ofIdle: 250, ofLiving: 2_000 };
+/** So many workers in turn that were alive, and none of which ever started anything: no other one will do better. */
 const FRUITLESS_LOSSES = 8;
 
 export interface ServiceLosses extends ChunkLosses {
@@ -28,7 +28,6 @@ export function lossesOf(state: Dispatch, service: Service): ServiceLosses {
     noteStarted() {
       service.isProved = true;
       state.lossesInTurn = 0;
-      state.fruitlessInTurn = 0;
     },
     noteSuspects(programs, isFirst) {
       state.isWary = true;
@@ -49,10 +48,12 @@ export function lossesOf(state: Dispatch, service: Service): ServiceLosses {
 export function noteLossOverNothing(state: Dispatch, { isProved }: Service, fault: Fault): void {
   state.isWary = true;
   state.lossesInTurn += 1;
-  if (isProved) state.fruitlessInTurn += 1;
+  if (isProved) state.fruitlessLosses += 1;
   const longestMs = isProved ? LONGEST_PAUSE_MS.ofLiving : LONGEST_PAUSE_MS.ofIdle;
   pause(state, Math.min(longestMs, FIRST_PAUSE_MS * 2 ** (state.lossesInTurn - 1)));
-  if (state.fruitlessInTurn >= FRUITLESS_LOSSES) state.setup.board.failAll(describeFruitless(fault));
+  const { board } = state.setup;
+  if (board.programsRun() === 0 && state.fruitlessLosses >= FRUITLESS_LOSSES)
+    board.failAll(describeFruitless(fault));
 }
 
 function describeFruitless(fault: Fault): Fault {

@@ -41,10 +41,8 @@ export async function recruit(state: Dispatch, enlist: (lease: WorkerLease) => v
 export function countWorthwhile(state: Dispatch): number {
   const { board, maxWorkers } = state.setup;
   const slow = countSlow(state);
-  const worth =
-    board.queuedCases() === 0
-      ? state.crew.size
-      : Math.ceil(board.openCases() / CASES_PER_WORKER) + board.queuedAlone();
+  const byCases = Math.ceil(board.openCases() / CASES_PER_WORKER) + board.queuedAlone();
+  const worth = Math.min(byCases, state.crew.size + board.queuedCases());
   return Math.min(maxWorkers, slow > 0 ? Math.max(worth, slow + 1) : worth);
 }
 
