@@ -7,6 +7,7 @@
  * gone: the batch is graded to its end.
  */
 import type { Writable } from "node:stream";
+import { holdEventLoop } from "../adapters/event-loop.ts";
 import {
   type FunctionUrlEvent,
   readRequest,
@@ -56,7 +57,7 @@ function wireOrExplain(readSettings: () => ServiceSettings, telemetry: LambdaTel
       host: hostOf(telemetry),
     });
     // Only a process with an extension beside it is told before its end; programs of a batch end then, too.
-    process.once("SIGTERM", () => void service.stop().finally(() => process.exit(0)));
+    process.once("SIGTERM", () => void holdEventLoop(service.stop).finally(() => process.exit(0)));
     return service.app;
   } catch (error) {
     if (!(error instanceof Fault)) throw error;

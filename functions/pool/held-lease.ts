@@ -11,12 +11,13 @@
 import { Fault } from "../rewards/faults.ts";
 import type { Chunk, WorkerEvent, WorkerLease } from "../rewards/ports.ts";
 import { isGone } from "./creation.ts";
+import type { PassedOn, PassOn } from "./passing-on.ts";
 import type { Sandboxes, WorkerFactory } from "./ports.ts";
 import type { PoolSettings } from "./settings.ts";
 import { type WorkerRow, workerOf } from "./slot-row.ts";
 import { emptySlot } from "./slots/empty.ts";
 import { extendLease } from "./slots/extend.ts";
-import { releaseDraining, releaseReady } from "./slots/release.ts";
+import { releaseDraining } from "./slots/release.ts";
 import { lifeEndsAtMs, recordRenewal, renewalMs } from "./slots/renew.ts";
 import type { SlotContext } from "./slots/write.ts";
 
@@ -38,10 +39,15 @@ export interface PoolLease extends WorkerLease {
   readonly lost: AbortSignal;
 }
 
+/** How a worker was given back. `drained`: it is not used again. */
+export type Released = PassedOn | "drained";
+
 export interface HoldOptions {
   readonly created: boolean;
-  /** Told once, when the worker went back: `ready` to be used again, or not. */
-  readonly onReleased: (slot: number, how: "ready" | "drained" | "lost") => void;
+  /** Gives a healthy worker to whoever is to have it next. */
+  readonly passOn: PassOn;
+  /** Told once, when the worker went back: to be used again, or not. */
+  readonly onReleased: (slot: number, how: Released) => void;
   /** Told what went wrong where nobody can be told by an exception. */
   readonly onFault: (fault: unknown) => void;
 }
@@ -97,7 +103,7 @@ export function holdLease(ctx: HoldContext, leased: WorkerRow, options: HoldOpti
   async function release(condition: "healthy" | "broken"): Promise<void> {
     over.abort();
     try {
-      options.onReleased(leased.slot, await giveBack(ctx, state.row, condition));
+      options.onReleased(leased.slot, await giveBack(ctx, state.row, condition, options.passOn));
     } catch (error) {
       options.onFault(error); // the lease ends by itself
       options.onReleased(leased.slot, "lost");
@@ -141,11 +147,10 @@ async function giveBack(
   ctx: HoldContext,
   row: WorkerRow,
   condition: "healthy" | "broken",
-): Promise<"ready" | "drained" | "lost"> {
+  passOn: PassOn,
+): Promise<Released> {
   const wornOut = row.maxAtMs <= ctx.clock.nowMs() + ctx.settings.minRemainingMs;
-  if (condition === "healthy" && !wornOut) {
-    return (await releaseReady(ctx, row)) === null ? "lost" : "ready";
-  }
+  if (condition === "healthy" && !wornOut) return passOn(row);
   if ((await releaseDraining(ctx, row)) === null) return "lost";
   if (await isGone(ctx, row.sandboxId)) await emptySlot(ctx, row);
   return "drained"; // a failed kill leaves the slot draining, and the sweep does it again

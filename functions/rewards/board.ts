@@ -28,7 +28,7 @@ import {
   type FaultRecord,
   isRetried,
 } from "./fault-record.ts";
-import type { Fault } from "./faults.ts";
+import { Fault } from "./faults.ts";
 import type { Loss } from "./losses.ts";
 import type { PlannedProgram } from "./plan.ts";
 import { firstStage, nextStage } from "./stages.ts";
@@ -60,6 +60,8 @@ export interface Board {
   endAsSyntaxError(program: PlannedProgram, detail: string): boolean;
   fail(program: PlannedProgram, fault: Fault): void;
   failAll(fault: Fault): void;
+  /** No worker takes the chunk's request, it is too large: its cases go back, for free, to be sent in smaller ones. */
+  splitChunk(assignment: Assignment): void;
   /** The worker gave up cases of one chunk. */
   giveBack(program: PlannedProgram, cases: GivenBack): void;
   /** The worker was lost while none of these cases had started; `counts` if it is known to have been alive before. */
@@ -170,6 +172,16 @@ export function createBoard(
     failAll(fault) {
       for (const program of programs) fail(program, fault);
     },
+    splitChunk({ portions, bytes }) {
+      const [first] = portions;
+      const isSingle = portions.length === 1 && first?.caseIndexes.length === 1;
+      if (isSingle) return fail(first.program, describeTooLarge(bytes));
+      queue.limitBytes(Math.floor(bytes / 2)); // so that it ends, with single cases at the latest
+      for (const { program, caseIndexes } of portions) {
+        if (stateOf(program).isSettled) continue;
+        for (const caseIndex of caseIndexes) queue.putBack(program, caseIndex, false);
+      }
+    },
     giveBack(program, cases) {
       const state = stateOf(program);
       if (state.isSettled) return;
@@ -212,15 +224,15 @@ export function createBoard(
       retries += portions.length;
       const unstartedLosses = assignment.unstartedLosses + (counts ? 1 : 0);
       const isSingle = countCases(portions) === 1;
+      const left = { ...assignment, portions, unstartedLosses };
       if (isSingle && unstartedLosses >= LOSSES_PER_CASE) {
         const others = programsRun - (stateOf(first.program).started ? 1 : 0);
         return fail(first.program, describeUnstarted(fault, unstartedLosses, others > 0));
       }
       if (isSingle || unstartedLosses < LOSSES_PER_SET) {
-        return queue.putBackAsOne({ portions, alone: isSingle, unstartedLosses });
+        return queue.putBackAsOne(left);
       }
-      for (const half of halve(portions))
-        queue.putBackAsOne({ portions: half, alone: false, unstartedLosses: 0 });
+      for (const half of halve(portions)) queue.putBackAsOne({ ...left, portions: half, unstartedLosses: 0 });
     },
     hasLostWorker: (program) => (stateOf(program).faults?.suspicions.length ?? 0) > 0,
   };
@@ -228,6 +240,13 @@ export function createBoard(
 
 function createState(stage: number): ProgramState {
   return { cases: [], endedCases: 0, stage, started: false, isSettled: false, faults: null };
+}
+
+function describeTooLarge(bytes: number): Fault {
+  const detail =
+    `The program and one of its test cases are a request of ${bytes} bytes, ` +
+    "which is more than a worker, or a proxy before it, takes.";
+  return new Fault("invalid_task", detail);
 }
 
 /** Two sets of about as many programs, or of cases when there is one program. */

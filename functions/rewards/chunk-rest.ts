@@ -16,7 +16,7 @@ import { type Assignment, countCases } from "./work-queue.ts";
 export interface ChunkLosses {
   /** The worker was lost over one of these programs. */
   noteSuspects(programs: readonly PlannedProgram[], isFirst: boolean): Loss;
-  /** It was lost over nothing. Returns whether it is known to have been alive when it was given the chunk. */
+  /** Nothing was under way. Returns whether that may be due to the chunk: it was alive when it was given it, and lost. */
   noteUnstarted(isFirst: boolean, fault: Fault): boolean;
   /** Resolves when what was lost together with it is known. */
   hearOfOthers(): Promise<void>;
@@ -39,12 +39,14 @@ export async function giveBackRest(rest: Rest, fault: Fault): Promise<void> {
   if (isPassing(fault) && !isUnderWay) {
     const isSame = countCases(waiting) === countCases(assignment.portions);
     const unstartedLosses = isSame ? assignment.unstartedLosses : 0;
-    const wasAlive = rest.losses.noteUnstarted(unstartedLosses === 0, fault);
-    const left = { ...assignment, portions: waiting, unstartedLosses };
-    return board.giveBackUnstarted(left, fault, wasAlive && !fault.isKnownCause);
+    const counts = rest.losses.noteUnstarted(unstartedLosses === 0, fault);
+    return board.giveBackUnstarted({ ...assignment, portions: waiting, unstartedLosses }, fault, counts);
   }
+  // Where only the way to the worker broke, what was under way runs alone, too: it may have been too much for it.
   const isSuspicious =
-    fault.code === "supervisor_protocol" || (fault.code === "worker_lost" && !fault.isKnownCause);
+    fault.code === "supervisor_protocol" ||
+    fault.code === "sandbox_unavailable" ||
+    (fault.code === "worker_lost" && !fault.isKnownCause);
   const suspects = isSuspicious ? started : [];
   const loss = fault.code === "worker_lost" && suspects.length > 0 ? await noteLoss(rest, suspects) : null;
   const sparesStarted = fault.isKnownCause;

@@ -64,9 +64,12 @@ interface Pace {
   endedCases: number;
 }
 
+/** Whether the chunk's worker may be used again; one that was not reached may be, but by others than just now. */
+export type ChunkCondition = "healthy" | "broken" | "unreached";
+
 /** A chunk that a worker was given. */
 export interface RunningChunk {
-  readonly ended: Promise<"healthy" | "broken">;
+  readonly ended: Promise<ChunkCondition>;
   /** Cases that nobody but this worker is to run, and that it has not started. */
   waitingCases(): number;
   /** How long it takes for each case, as far as is known; 0 until one has started. */
@@ -107,11 +110,14 @@ export function runChunk(lease: WorkerLease, assignment: Assignment, setup: Chun
     ended: runToItsEnd(lease, run),
     waitingCases: () => (isShared() ? countOwnWaiting(run.tracked, setup.board) : 0),
     msPerCase: () => msPerCase(run),
-    handOver: () => (isShared() ? handOverHalf(run.tracked, setup.board) : null),
+    handOver() {
+      const portions = isShared() ? handOverHalf(run.tracked, setup.board) : [];
+      return portions.length > 0 ? { ...assignment, portions } : null;
+    },
   };
 }
 
-async function runToItsEnd(lease: WorkerLease, run: ChunkRun): Promise<"healthy" | "broken"> {
+async function runToItsEnd(lease: WorkerLease, run: ChunkRun): Promise<ChunkCondition> {
   const { assignment, setup, isNeedless, tracked } = run;
   try {
     let end: ChunkEnd | null = null;
@@ -130,7 +136,8 @@ async function runToItsEnd(lease: WorkerLease, run: ChunkRun): Promise<"healthy"
     if (isNeedless.signal.aborted) return conditionAfter(run);
     if (!(error instanceof Fault) || endsBatch(error)) throw error;
     await giveBackRest({ ...setup, assignment, tracked }, error);
-    return "broken";
+    // Where only the way broke, the worker is as good as any.
+    return error.code === "sandbox_unavailable" ? "unreached" : "broken";
   }
 }
 
@@ -263,6 +270,10 @@ async function settleRest(run: ChunkRun, end: ChunkEnd): Promise<"healthy" | "br
       return conditionAfter(run);
     case "cancelled":
       throw new Fault("cancelled", "The batch was cancelled.");
+    case "too_large":
+      if (run.pace.firstStartAtMs !== null) throw breaksProtocol("refused a chunk that it had begun");
+      run.setup.board.splitChunk(run.assignment);
+      return "healthy";
     case "superseded":
       await giveBackRest({ ...run.setup, assignment: run.assignment, tracked: run.tracked }, takenOver());
       return "broken";

@@ -51,8 +51,9 @@ export interface Dispatch {
   readonly losses: Losses;
   /** A worker was lost: those that were idle may be, too, and are asked for a sign of life before they are used. */
   isWary: boolean;
-  /** Workers in turn that were lost although nothing was under way; and those of them that had been alive before. */
+  /** Workers in turn that were lost, or not reached, while nothing was under way. */
   lossesInTurn: number;
+  /** Those that were lost so and had been alive before, all in all. */
   fruitlessLosses: number;
   /** Until then no worker is asked for. */
   pausedUntilMs: number;

@@ -34,9 +34,12 @@ export function lossesOf(state: Dispatch, service: Service): ServiceLosses {
       return state.losses.note({ workerId, aliveAt: aliveAt(), programs, isFirst });
     },
     noteUnstarted(isFirst, fault) {
+      slowDown(state, service);
+      if (fault.code !== "worker_lost") return false;
+      state.isWary = true;
       state.losses.note({ workerId, aliveAt: aliveAt(), programs: [], isFirst });
-      noteLossOverNothing(state, service, fault);
-      return service.isProved;
+      if (service.isProved) noteFruitless(state, fault);
+      return service.isProved && !fault.isKnownCause;
     },
     async hearOfOthers() {
       if (state.crew.size > 1) await state.setup.clock.sleep(togetherMs, state.stop.signal);
@@ -44,14 +47,15 @@ export function lossesOf(state: Dispatch, service: Service): ServiceLosses {
   };
 }
 
-/** Of a worker that was lost while nothing was under way. */
-export function noteLossOverNothing(state: Dispatch, { isProved }: Service, fault: Fault): void {
-  state.isWary = true;
+function slowDown(state: Dispatch, { isProved }: Service): void {
   state.lossesInTurn += 1;
-  if (isProved) state.fruitlessLosses += 1;
   const longestMs = isProved ? LONGEST_PAUSE_MS.ofLiving : LONGEST_PAUSE_MS.ofIdle;
   pause(state, Math.min(longestMs, FIRST_PAUSE_MS * 2 ** (state.lossesInTurn - 1)));
+}
+
+function noteFruitless(state: Dispatch, fault: Fault): void {
   const { board } = state.setup;
+  state.fruitlessLosses += 1;
   if (board.programsRun() === 0 && state.fruitlessLosses >= FRUITLESS_LOSSES)
     board.failAll(describeFruitless(fault));
 }

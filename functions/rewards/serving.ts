@@ -3,7 +3,7 @@
  * it need not wait for a round trip in between. It is given back when nothing waits, when it broke, when it is too old
  * for another chunk, or when somebody else should have it.
  */
-import { type ChunkSetup, type RunningChunk, runChunk } from "./chunk-run.ts";
+import { type ChunkCondition, type ChunkSetup, type RunningChunk, runChunk } from "./chunk-run.ts";
 import { type Dispatch, noteChange, type Service, stopWith } from "./dispatch-state.ts";
 import { Fault } from "./faults.ts";
 import { lossesOf } from "./lost-services.ts";
@@ -21,8 +21,6 @@ const YIELD_AFTER_MS = 3_000;
 /** Who gave his worker to another does not ask for one before that one can have taken it. */
 const YIELD_PAUSE_MS = 1_000;
 
-type Condition = "healthy" | "broken";
-
 /** Puts a worker to work; it is given back even when the work has gone meanwhile. */
 export function enlist(state: Dispatch, lease: WorkerLease): void {
   const service = serve(state, lease).finally(() => state.serving.delete(service));
@@ -38,7 +36,7 @@ async function serve(state: Dispatch, lease: WorkerLease): Promise<void> {
   state.firstWorkerAtMs ??= sinceMs;
   state.crew.add(service);
   if (state.setup.maxWorkers > 1) void watchPace(state, service, over.signal);
-  let condition: Condition = "healthy";
+  let condition: ChunkCondition = "healthy";
   try {
     condition = await work(state, service);
   } catch (error) {
@@ -50,24 +48,24 @@ async function serve(state: Dispatch, lease: WorkerLease): Promise<void> {
     noteChange(state);
     if (lease.created === true) state.workersCreated += 1;
     state.heldMs += clock.nowMs() - sinceMs;
-    letGo(state, lease, condition);
+    letGo(state, lease, condition === "broken" ? "broken" : "healthy");
   }
 }
 
-async function work(state: Dispatch, service: Service): Promise<Condition> {
-  if (state.isWary && !service.isProved && !(await findSignOfLife(state, service))) return "broken";
-  return runChunks(state, service);
+async function work(state: Dispatch, service: Service): Promise<ChunkCondition> {
+  const found = state.isWary && !service.isProved ? await findSignOfLife(state, service) : "healthy";
+  return found === "healthy" ? runChunks(state, service) : found;
 }
 
 interface ChunkUnderWay extends RunningChunk {
   /** Whether it must not have another one beside it. */
   readonly alone: boolean;
-  readonly state: () => "running" | Condition | "failed";
+  readonly state: () => "running" | ChunkCondition | "failed";
   /** Resolves when little is left of it, or nothing. */
   readonly nearlyEnded: Promise<void>;
 }
 
-async function runChunks(state: Dispatch, service: Service): Promise<Condition> {
+async function runChunks(state: Dispatch, service: Service): Promise<ChunkCondition> {
   let present = startChunk(state, service, null);
   while (present !== null) {
     await present.nearlyEnded;
@@ -76,7 +74,7 @@ async function runChunks(state: Dispatch, service: Service): Promise<Condition> 
     const ahead =
       !isAging && !yields && mayRunAhead(state, present) ? startChunk(state, service, present) : null;
     const condition = await waitForEnd(state, present, ahead);
-    if (condition === "broken") return condition;
+    if (condition !== "healthy") return condition;
     if (yields) yieldWorker(state);
     if (yields || isAging) break;
     present = ahead ?? startChunk(state, service, null);
@@ -104,7 +102,7 @@ function startChunk(state: Dispatch, service: Service, before: ChunkUnderWay | n
   });
   const running = runChunk(lease, assignment, setup);
   chunks.push(running);
-  const noteEnd = (how: Condition | "failed") => {
+  const noteEnd = (how: ChunkCondition | "failed") => {
     chunkState = how;
     chunks.splice(chunks.indexOf(running), 1);
     noteNearlyEnded();
@@ -125,12 +123,12 @@ async function waitForEnd(
   state: Dispatch,
   present: ChunkUnderWay,
   ahead: ChunkUnderWay | null,
-): Promise<Condition> {
+): Promise<ChunkCondition> {
   try {
     const condition = await present.ended;
     noteChange(state);
-    if (condition === "broken") await ahead?.ended;
-    return condition;
+    if (condition === "healthy" || ahead === null) return condition;
+    return (await ahead.ended) === "broken" ? "broken" : condition;
   } catch (error) {
     stopWith(state, error);
     await ahead?.ended.catch(() => {});
@@ -139,7 +137,7 @@ async function waitForEnd(
 }
 
 /** Nobody waits for a worker to be back until all work is done. */
-function letGo(state: Dispatch, lease: WorkerLease, condition: Condition): void {
+function letGo(state: Dispatch, lease: WorkerLease, condition: "healthy" | "broken"): void {
   const released = lease.release(condition);
   released.catch(() => {}); // whoever awaits all of them learns of it
   state.leaving.push(released);

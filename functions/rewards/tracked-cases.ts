@@ -58,8 +58,8 @@ export function countOwnWaiting(chunk: TrackedChunk, board: Board): number {
   return count;
 }
 
-/** Marks the latter half of the waiting cases as another worker's; null when none waits. */
-export function handOverHalf(chunk: TrackedChunk, board: Board): Assignment | null {
+/** Marks the latter half of the waiting cases as another worker's. */
+export function handOverHalf(chunk: TrackedChunk, board: Board): readonly Portion[] {
   const waiting = [...chunk.values()]
     .filter(({ program }) => board.isOpen(program))
     .flatMap((tracked) => ownIndexes(tracked, "waiting").map((index) => ({ tracked, index })));
@@ -69,12 +69,7 @@ export function handOverHalf(chunk: TrackedChunk, board: Board): Assignment | nu
     tracked.handedOver.add(index);
     portions.set(tracked, [...(portions.get(tracked) ?? []), tracked.caseIndexes[index] as number]);
   }
-  if (portions.size === 0) return null;
-  return {
-    portions: [...portions].map(([{ program }, caseIndexes]) => ({ program, caseIndexes })),
-    alone: false,
-    unstartedLosses: 0,
-  };
+  return [...portions].map(([{ program }, caseIndexes]) => ({ program, caseIndexes }));
 }
 
 /** Whether some of the chunk was handed over, and all else that anybody waits for has ended. */

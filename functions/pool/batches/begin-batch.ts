@@ -27,7 +27,7 @@ const nobodyWorksOnIt = "(#state <> :running OR #leaseUntilMs < :expiredBeforeMs
 const itsAnswerIsForgotten = "(#state <> :answered OR #recordUntilS <= :nowS)";
 const update =
   "SET #state = :running, #fence = :fence, #attempt = :attempt, #bodyHash = :bodyHash, " +
-  "#leaseUntilMs = :leaseUntilMs, #recordUntilS = :recordUntilS REMOVE #firstPart, #moreParts";
+  "#leaseUntilMs = :leaseUntilMs, #recordUntilS = :recordUntilS REMOVE #firstPart, #moreParts, #seal";
 
 export const beginBatchExpression = expressionOver(batchColumns, {
   name: "begin batch",
