@@ -18,7 +18,7 @@ import { type WorkerRow, workerOf } from "./slot-row.ts";
 import { emptySlot } from "./slots/empty.ts";
 import { extendLease } from "./slots/extend.ts";
 import { releaseDraining } from "./slots/release.ts";
-import { lifeEndsAtMs, recordRenewal, renewalMs } from "./slots/renew.ts";
+import { believedTtlAtMs, lifeEndsAtMs, recordRenewal, renewalMs } from "./slots/renew.ts";
 import type { SlotContext } from "./slots/write.ts";
 
 /** Time until the next try after an extension that got no answer. */
@@ -159,7 +159,7 @@ async function giveBack(
 /** Renews a sandbox that nobody renewed in time; a long batch must not depend on the sweep. */
 async function renewIfLate(ctx: HoldContext, row: WorkerRow): Promise<void> {
   const nowMs = ctx.clock.nowMs();
-  if (row.ttlAtMs > nowMs + ctx.settings.holderRenewsBelowMs) return;
+  if (believedTtlAtMs(ctx.settings, row, nowMs) > nowMs + ctx.settings.holderRenewsBelowMs) return;
   const ttlMs = renewalMs(ctx.settings, row, nowMs);
   if (ttlMs === null) return;
   const renewed = await ctx.sandboxes.renew(row.sandboxId, ttlMs);

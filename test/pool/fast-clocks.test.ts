@@ -1,15 +1,17 @@
 /** One process whose clock is an hour ahead: what it wrote and left behind holds nobody up for an hour. */
 import { describe, expect, it } from "vitest";
 import { beginBatch } from "../../functions/pool/batches/begin-batch.ts";
-import { readPool } from "../../functions/pool/pool-view.ts";
+import { readPool, waitingBatches } from "../../functions/pool/pool-view.ts";
 import { shortTag } from "../../functions/pool/slot-row.ts";
 import { acquireSlot } from "../../functions/pool/slots/acquire.ts";
 import { claimSlot } from "../../functions/pool/slots/claim.ts";
 import { drainSlot } from "../../functions/pool/slots/drain.ts";
 import { extendLease } from "../../functions/pool/slots/extend.ts";
 import { admitCreation } from "../../functions/pool/slots/pacing.ts";
+import { publishWorker } from "../../functions/pool/slots/publish.ts";
+import { signWaiting } from "../../functions/pool/waiting.ts";
 import { addWorker, createSweepWorld, type SweepWorld } from "./sweep-world.ts";
-import { anna, present } from "./test-pool.ts";
+import { access, anna, present } from "./test-pool.ts";
 
 const hourMs = 3_600_000;
 
@@ -81,6 +83,34 @@ describe("a slot whose taker had a fast clock and died", () => {
     }
     expect(world.slots()).toMatchObject([{ state: "leased", fence: held.fence }]);
     expect(world.cloud.killed).toEqual([]);
+  });
+});
+
+describe("a worker that one with a fast clock published", () => {
+  it("is renewed before its sandbox dies", async () => {
+    const world = createSweepWorld({ settings: { slots: 1 } });
+    await world.register("run", 1);
+    const ahead = fast(world);
+    const claim = present(await world.clock.run(claimSlot(ahead, 0, shortTag("run"))));
+    const sandboxId = world.addSandbox({ slot: 0, generation: claim.generation, sandboxId: "w0" });
+    const askedAtMs = ahead.clock.nowMs();
+    await publishWorker(ahead, claim, { sandboxId, access, askedAtMs, maxAtMs: askedAtMs + 3_000_000 }, null);
+    await world.sweepFor(15, () => world.register("run", 1));
+    expect(world.starved).toEqual([]);
+    expect(world.states()).toEqual(["ready"]);
+  });
+});
+
+describe("a sign of waiting", () => {
+  it("of a fast clock is believed for no longer than another's", async () => {
+    const world = createSweepWorld();
+    const ctx = world.context();
+    const sign = { sinceMs: world.clock.nowMs(), runIsFull: false };
+    await signWaiting(fast(world), anna, sign);
+    const view = await readPool(ctx);
+    expect(waitingBatches(ctx, view, world.clock.nowMs())).toEqual([]);
+    await signWaiting(ctx, anna, sign);
+    expect(waitingBatches(ctx, await readPool(ctx), world.clock.nowMs())).toHaveLength(1);
   });
 });
 

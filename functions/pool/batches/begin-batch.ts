@@ -30,7 +30,7 @@ const nobodyWorksOnIt =
 const itsAnswerIsForgotten = "(#state <> :answered OR #recordUntilS <= :nowS)";
 const update =
   "SET #state = :running, #fence = :fence, #attempt = :attempt, #bodyHash = :bodyHash, " +
-  "#leaseUntilMs = :leaseUntilMs, #recordUntilS = :recordUntilS REMOVE #firstPart, #moreParts, #entry, #seal";
+  "#leaseUntilMs = :leaseUntilMs, #recordUntilS = :recordUntilS REMOVE #firstPart, #moreParts, #seal, #entry";
 
 export const beginBatchExpression = expressionOver(batchColumns, {
   name: "begin batch",

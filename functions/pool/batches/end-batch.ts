@@ -22,7 +22,7 @@ export const extendBatchExpression = expressionOver(batchColumns, {
 export const answerBatchExpression = expressionOver(batchColumns, {
   name: "answer batch",
   update:
-    "SET #state = :answered, #firstPart = :firstPart, #moreParts = :moreParts, #entry = :entry, #seal = :seal, " +
+    "SET #state = :answered, #firstPart = :firstPart, #moreParts = :moreParts, #seal = :seal, #entry = :entry, " +
     "#recordUntilS = :recordUntilS",
   clauses: [isStillOurs, isRunning],
 });

@@ -6,7 +6,7 @@
 import { isMissing, type Listing } from "../ending.ts";
 import type { ListedSandbox } from "../ports.ts";
 import { type SlotRow, type WorkerRow, workerOf } from "../slot-row.ts";
-import { renewalMs } from "../slots/renew.ts";
+import { believedTtlAtMs, renewalMs } from "../slots/renew.ts";
 import { isTooLong } from "../slots/shorten.ts";
 import {
   type Demand,
@@ -114,7 +114,7 @@ function drainReason(demand: Demand, row: SlotRow, surplus: ReadonlySet<SlotRow>
 function dueRenewals({ slots, settings, nowMs }: Demand): WorkerRow[] {
   return slots.flatMap((row) => {
     const worker = row.state === "ready" || row.state === "leased" ? workerOf(row) : null;
-    if (worker === null || worker.ttlAtMs >= nowMs + renewBelowMs) return [];
+    if (worker === null || believedTtlAtMs(settings, worker, nowMs) >= nowMs + renewBelowMs) return [];
     return renewalMs(settings, worker, nowMs) === null ? [] : [worker];
   });
 }
