@@ -63,11 +63,11 @@ export function createMemoryTable(
         counts.gets += 1;
         return rows.get(address(key));
       }),
-    query: (pk, skPrefix = "") =>
+    query: (pk, skPrefix = "", skFrom = "") =>
       atomically(() => {
         counts.queries += 1;
         const matching = [...rows.values()].filter(
-          (row) => row.pk === pk && sortKey(row).startsWith(skPrefix),
+          (row) => row.pk === pk && sortKey(row).startsWith(skPrefix) && sortKey(row) >= skFrom,
         );
         return matching.sort((a, b) => (sortKey(a) < sortKey(b) ? -1 : 1));
       }),
