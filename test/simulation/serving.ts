@@ -56,10 +56,11 @@ async function serveUnderKey(
 ): Promise<BatchResult> {
   const { ctx } = container;
   const { batchId } = plan;
+  const wasClockRight = container.process.isClockRight();
   const beginning = await beginBatch(ctx, { batchId, bodyHash: "" });
   if (beginning.kind !== "begun") return { waitedMs: 0, ...repeated(world, batchId, beginning) };
   const { claim } = beginning;
-  world.noteBeginning(claim, container.process);
+  world.noteBeginning(claim, wasClockRight && container.process.isClockRight());
   const account = accountFor(world, container, plan, `${batchId}#${claim.fence}`);
   const answer = `${claim.fence} ${world.newId()}`;
   let result: BatchResult = { kind: "not_served", waitedMs: 0 };
