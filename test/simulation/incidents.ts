@@ -74,6 +74,8 @@ const incidents = {
     begin(world) {
       const processes = [...world.handlers];
       const least = Math.floor(world.random() * processes.length);
+      // So that workers are made by those clocks.
+      world.cloud.endMany(world.random());
       for (const [index, process] of processes.entries())
         if (index === least || world.random() < 0.2) setWrongClock(world, process);
     },

@@ -5,7 +5,9 @@
  * here, so that its workers are wanted while its first batch runs; and a run near its expiry is kept alive for a batch
  * that may take long. Otherwise the batch's entry in the ledger, when it ends, is the sign of life.
  */
+
 import { type SlotContext, writeRow } from "../slots/write.ts";
+import { isSettled } from "./fold-ledger.ts";
 import { beatRun } from "./heartbeat.ts";
 import { getRunRow, type RunRefusal, withLedger } from "./read.ts";
 import {
@@ -45,9 +47,10 @@ export async function enterRun(ctx: SlotContext, runId: string): Promise<Entry> 
   return beat.kind === "alive" ? { kind: "entered", run: beat.run } : beat;
 }
 
-/** Lives on for long enough without another sign of life. */
+/** Lives on for long enough without another sign of life, and was not taken for over by somebody whose clock is ahead. */
 function isFresh(run: RunRow, nowMs: number): boolean {
-  return run.finishedAtMs === undefined && runExpiresAtMs(run) > nowMs + runLifeMs / 2;
+  const isAlive = run.finishedAtMs === undefined && runExpiresAtMs(run) > nowMs + runLifeMs / 2;
+  return isAlive && !isSettled(run);
 }
 
 async function wakeDefault(ctx: SlotContext): Promise<RunRow> {

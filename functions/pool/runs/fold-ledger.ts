@@ -14,7 +14,6 @@ import {
   isRegistered,
   type RunRow,
   recordUntilS,
-  runExpiresAtMs,
   runExpression,
   runKey,
   runLifeMs,
@@ -61,9 +60,9 @@ export function isSettled(run: RunRow): boolean {
   return run.foldedUntil >= settledFrom(run);
 }
 
-/** The place behind which nothing is noted for a run that is over. */
-function settledFrom(run: RunRow): number {
-  return Math.ceil(runExpiresAtMs(run)) + writtenWithinMs;
+/** The place behind which nothing is noted for a run that is over. A finish must not bring it forward. */
+function settledFrom({ beatAtMs, finishedAtMs = 0 }: RunRow): number {
+  return Math.ceil(Math.max(beatAtMs + runLifeMs, finishedAtMs)) + writtenWithinMs;
 }
 
 /** Folds what is old, for one run; `run` is its row as it was stored. Throws the table's faults. */
