@@ -265,6 +265,25 @@ describe("a holder at a chunk's end", () => {
     await clock.run(waiter.lease);
   });
 
+  it("gives one of its workers to a batch that waits, however many of both there are", async () => {
+    const world = createWorld();
+    const { clock } = world;
+    const handler = world.container({ settings: { slots: 4 } });
+    const held: PoolLease[] = [];
+    for (let worker = 0; worker < 4; worker += 1)
+      held.push(present(await clock.run(handler.acquire({ demand: { batchId: "holds" } }))));
+    const searches = [1, 2, 3].map(() => queue(world, handler, "waits"));
+    await clock.pass(5_000);
+    const asked = await clock.run(Promise.all(held.map(() => handler.isWanted({ batchId: "holds" }))));
+    expect(asked).toEqual([true, false, false, false]);
+    await clock.run(present(held[0]).release("healthy"));
+    await clock.pass(5_000);
+    expect(searches.filter(({ servedAtMs }) => servedAtMs !== null)).toHaveLength(1);
+    expect(await clock.run(handler.isWanted({ batchId: "holds" }))).toBe(false);
+    for (const { gone } of searches) gone.abort();
+    await clock.run(Promise.all(searches.map(({ lease }) => lease)));
+  });
+
   it("who was there before the holder of an only one gets it, here and elsewhere", async () => {
     for (const isHere of [true, false]) {
       const { world, clock, handler, lease } = await holding();
