@@ -93,6 +93,21 @@ describe("in the same container", () => {
     },
   );
 
+  it("after a crowd that has gone a newcomer has a free worker at once", async () => {
+    const world = createWorld();
+    const { clock } = world;
+    const handler = world.container({ settings });
+    const batch = async (batchId: string) => {
+      const lease = present(await handler.acquire({ waitMs, demand: { batchId } }));
+      await clock.sleep(1_000);
+      await lease.release("healthy");
+    };
+    await clock.run(Promise.all(Array.from({ length: 10 }, (_, n) => batch(`b${n}`))));
+    const startedAtMs = clock.nowMs();
+    await clock.run(batch("newcomer"));
+    expect(clock.nowMs() - startedAtMs).toBe(1_000);
+  });
+
   it.each([
     ["near the end of its life", 3_000_000, "healthy"],
     ["broken", 0, "broken"],
