@@ -10,9 +10,9 @@
  * asks again must not be told that all is over while programs of the batch run on.
  */
 import { Fault } from "../../rewards/faults.ts";
-import { isGone } from "../creation.ts";
+import { type EndContext, endWorker } from "../ending.ts";
 import { readPool } from "../pool-view.ts";
-import type { Sandboxes, WorkerStopper } from "../ports.ts";
+import type { WorkerStopper } from "../ports.ts";
 import { type SlotRow, shortTag, workerOf } from "../slot-row.ts";
 import { emptySlot } from "../slots/empty.ts";
 import { releaseDraining, releaseReady } from "../slots/release.ts";
@@ -20,9 +20,8 @@ import { revokeLease } from "../slots/take-over.ts";
 import type { SlotContext } from "../slots/write.ts";
 import { markCancelled } from "./mark-cancelled.ts";
 
-export interface CancelContext extends SlotContext {
+export interface CancelContext extends SlotContext, EndContext {
   readonly stopper: WorkerStopper;
-  readonly sandboxes: Pick<Sandboxes, "kill">;
 }
 
 export type BatchCancellation =
@@ -77,7 +76,7 @@ async function stopWorker(ctx: CancelContext, seen: SlotRow): Promise<boolean> {
 
 /** Ends the sandbox of a slot that is drained, by us or by somebody who may have died; false: nothing was taken. */
 async function finishDrain(ctx: CancelContext, row: SlotRow): Promise<boolean> {
-  if (row.sandboxId !== undefined && !(await isGone(ctx, row.sandboxId))) {
+  if (!(await endWorker(ctx, row))) {
     const detail =
       "A worker of the batch neither answers nor can be ended now; it is tried again every minute.";
     throw new Fault("sandbox_unavailable", detail);
