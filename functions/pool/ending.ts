@@ -29,7 +29,9 @@ export function isMissing(
   { sandboxId, bornAtMs = Number.POSITIVE_INFINITY }: Pick<SlotRow, "sandboxId" | "bornAtMs">,
   { sandboxes, askedAtMs }: Listing,
 ): boolean {
-  if (sandboxId === undefined || bornAtMs >= askedAtMs - listLagMs) return false;
+  // One that says to have come long after the list is of a clock that is ahead, and as old as any.
+  const isNew = Math.abs(bornAtMs - askedAtMs) <= listLagMs || bornAtMs === Number.POSITIVE_INFINITY;
+  if (sandboxId === undefined || isNew) return false;
   return !sandboxes.some((sandbox) => sandbox.sandboxId === sandboxId);
 }
 

@@ -60,6 +60,56 @@ export const ruleKillers: Readonly<Record<string, Killer>> = {
   "a sandbox that no slot knows is killed": { by: "silence" },
   "a sandbox of a later life is not killed": { by: "directed", harm: "killed under its holder" },
   "only a recorded answer is told": world("freezing", "two answers for one key"),
+  "workers are renewed so early that the provider may be away for minutes": world(
+    "provider away",
+    "a worker that is wanted died of age",
+  ),
+  "an extension without an answer is tried again soon": world("table away", "taken from its holder"),
+  "a search outlasts a table that does not answer": world(
+    "throttled table",
+    "a batch gave up before its time",
+  ),
+  "a worker that can't be reached is killed before its slot is free": world(
+    "edge away",
+    "more sandboxes than slots",
+  ),
+  "a broken worker is not given out again": world(
+    "unreachable workers",
+    "a broken worker is given out again",
+  ),
+  "a free worker that the list lacks is asked for": world(
+    "workers die together",
+    "a dead worker stays in its slot",
+  ),
+  "what the list shows gone is gone, whatever kills say": world(
+    "kills without effect",
+    "a slot whose sandbox is gone is not free",
+  ),
+  "a worker that is said to be gone is killed all the same": world(
+    "untrue provider",
+    "more sandboxes than slots",
+  ),
+  "a claim lasts until nothing can land any more": world(
+    "late landings",
+    "a sandbox lands where its slot was given away",
+  ),
+  "the pace believes no clock that is far ahead": world("wrong clocks", "workers are missing"),
+  "no lease is longer than any may be": world("wrong clocks", "a lease is longer than any"),
+  "no clock that is ahead settles a run that lives on": world(
+    "wrong clocks",
+    "what was told is not in the totals",
+  ),
+  "a chunk has no more time than its worker": world(
+    "chunks longer than a life",
+    "died of age under its holder",
+  ),
+  "a handler acquires workers of its own version": world("deploys", "a worker of another version"),
+  "free workers of another version are drained": world("deploys", "a worker of an old version stays"),
+  "a batch under a key is counted once its answer is recorded": world(
+    "freezing",
+    "totals say more than was told",
+  ),
+  "an entry that is written again is the same entry": world("storm", "totals say more than was told"),
 };
 
 /** By verb and clause; the others are found at the write only. */

@@ -151,4 +151,108 @@ export const ruleMutations: readonly RuleMutation[] = [
     'if (!(await answerBatch(ctx, claim, bytes, entry))) await checkEnded("answered");',
     "await answerBatch(ctx, claim, bytes, entry);",
   ),
+  // An incident costs what it costs while it lasts, and nothing after it.
+  inFile(
+    "sweep/plan.ts",
+    "workers are renewed so early that the provider may be away for minutes",
+    "const renewBelowMs = 400_000;",
+    "const renewBelowMs = 150_000;",
+  ),
+  inFile(
+    "held-lease.ts",
+    "an extension without an answer is tried again soon",
+    "const retryExtensionMs = 3_000;",
+    "const retryExtensionMs = 90_000;",
+  ),
+  inFile(
+    "search.ts",
+    "a search outlasts a table that does not answer",
+    "if (!(error instanceof Fault) || !error.retryable || isHopeless(error, search)) throw error;",
+    "throw error;",
+  ),
+  inFile(
+    "held-lease.ts",
+    "a worker that can't be reached is killed before its slot is free",
+    "if (await endWorker(ctx, row)) await emptySlot(ctx, row);",
+    "await emptySlot(ctx, row);",
+  ),
+  inFile(
+    "held-lease.ts",
+    "a broken worker is not given out again",
+    'if (condition === "healthy" && !wornOut)',
+    "if (!wornOut)",
+  ),
+  inFile(
+    "sweep/plan.ts",
+    "a free worker that the list lacks is asked for",
+    "    missing,\n    drains,",
+    "    missing: [],\n    drains,",
+  ),
+  inFile(
+    "sweep/drains.ts",
+    "what the list shows gone is gone, whatever kills say",
+    "return row.sandboxId === undefined || listedBefore.has(row.sandboxId) || isMissing(row, after);",
+    "return false;",
+  ),
+  inFile(
+    "sweep/renewals.ts",
+    "a worker that is said to be gone is killed all the same",
+    "return taken === null ? null : { row: taken, mayHaveMore: false };",
+    "return taken === null ? null : { row: { ...row, ...taken, sandboxId: undefined as never }, mayHaveMore: false };",
+  ),
+  inFile(
+    "settings.ts",
+    "a claim lasts until nothing can land any more",
+    "createLeaseMs: 110_000",
+    "createLeaseMs: 60_000",
+  ),
+  inFile(
+    "slots/pacing.ts",
+    "the pace believes no clock that is far ahead",
+    "return clock.nowMs() + settings.createIntervalMs + settings.graceMs;",
+    "return clock.nowMs() + settings.createIntervalMs + 7_200_000;",
+  ),
+  inFile(
+    "slots/shorten.ts",
+    "no lease is longer than any may be",
+    "nowMs + 2 * longestLeaseMs(ctx)",
+    "nowMs + 7_200_000",
+  ),
+  inFile(
+    "runs/fold-ledger.ts",
+    "no clock that is ahead settles a run that lives on",
+    "const foldedUntil = settles ? Math.max(lastPlace, settledFrom(run)) : lastPlace;",
+    "const foldedUntil = Math.max(lastPlace, oldUntil);",
+  ),
+  inFile(
+    "held-lease.ts",
+    "a chunk has no more time than its worker",
+    "const inTime = chunk.deadlineMs <= leftMs ? chunk :",
+    "const inTime = chunk.deadlineMs <= leftMs + 3_600_000 ? chunk :",
+  ),
+  inFile(
+    "slots/acquire.ts",
+    "a handler acquires workers of its own version",
+    'const runsOurSupervisor = "#supervisorVersion = :version";',
+    'const runsOurSupervisor = "(#supervisorVersion = :version OR NOT #supervisorVersion = :version)";',
+  ),
+  inFile(
+    "sweep/plan.ts",
+    "free workers of another version are drained",
+    'if (row.supervisorVersion !== settings.supervisorVersion) return "versionDrained";',
+    "",
+  ),
+  // What is counted is counted once.
+  inFile(
+    "../rewards/recorded-grading.ts",
+    "a batch under a key is counted once its answer is recorded",
+    "    await recordOrCountCost(held, answer, hooks, work);\n    await work.countResult();",
+    "    await work.countResult();\n    await recordOrCountCost(held, answer, hooks, work);",
+  ),
+  inFile(
+    "runs/ledger.ts",
+    "an entry that is written again is the same entry",
+    'const update = `SET ${all.map((word) => `#${word} = :${word}`).join(", ")}`;',
+    'const sets = "SET #notedAtMs = :notedAtMs, #recordUntilS = :recordUntilS ADD ";\n  const update = sets + words.map((word) => `#${word} :${word}`).join(", ");\n  void all;',
+  ),
 ];

@@ -58,7 +58,7 @@ async function serveUnderKey(
   const { batchId } = plan;
   const wasClockRight = container.process.isClockRight();
   const beginning = await beginBatch(ctx, { batchId, bodyHash: "" });
-  if (beginning.kind !== "begun") return { waitedMs: 0, ...repeated(world, container, batchId, beginning) };
+  if (beginning.kind !== "begun") return { waitedMs: 0, ...repeated(world, batchId, beginning) };
   const { claim } = beginning;
   world.noteBeginning(claim, wasClockRight && container.process.isClockRight());
   const account = accountFor(world, container, plan, `${batchId}#${claim.fence}`);
@@ -74,9 +74,8 @@ async function serveUnderKey(
     report: (error) => faultOnly(world, error),
   });
   if (result.kind !== "served") return result;
-  // By a slow clock it is not kept for as long as it should be.
-  if (container.process.isClockRight()) world.noteAnswer(batchId, answer);
-  else world.told.mayRepeat(batchId);
+  if (!container.process.isClockRight()) world.noteForgettable(batchId);
+  world.noteAnswer(batchId, answer);
   return { ...result, answer };
 }
 
@@ -88,16 +87,10 @@ function answerOf({ kind }: BatchResult): BatchAnswer {
   return { rewards: [kind === "served" ? 1 : null], usage: noUsage };
 }
 
-function repeated(
-  world: World,
-  { process }: Container,
-  batchId: string,
-  beginning: Exclude<BatchBeginning, { kind: "begun" }>,
-) {
+function repeated(world: World, batchId: string, beginning: Exclude<BatchBeginning, { kind: "begun" }>) {
   if (beginning.kind !== "answered") return { kind: beginning.kind };
   const answer = Buffer.from(beginning.answer).toString();
-  // To a slow clock it is there, though its time may be over.
-  if (process.isClockRight()) world.noteAnswer(batchId, answer);
+  world.noteAnswer(batchId, answer);
   world.told.answered(batchId);
   world.watch.counts.answersRepeated += 1;
   return { kind: beginning.kind, answer };

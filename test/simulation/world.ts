@@ -66,6 +66,8 @@ export interface World {
   noteBroken(slot: number, fence: number, sandboxId: string): void;
   /** An attempt at a batch with a key has begun. */
   noteBeginning(claim: BatchClaim, isByRightClock: boolean): void;
+  /** By somebody's wrong clock its record is kept for less than it should be, or was kept for long enough. */
+  noteForgettable(batchId: string): void;
   /** A caller was told this answer: all callers of the key are told the same, and nothing runs for it any more. */
   noteAnswer(batchId: string, answer: string): void;
 }
@@ -148,6 +150,7 @@ export function createWorld(options: WorldOptions): World {
   const table = createUnreliableTable(options.mutate?.(truth) ?? truth, parts);
   const leases = new Set<string>();
   const broken = new Set<string>();
+  const forgettable = new Set<string>();
   const answers = new Map<string, string>();
   let ids = 0;
   let isLoaded = true;
@@ -215,12 +218,18 @@ export function createWorld(options: WorldOptions): World {
       leases.add(name);
     },
     noteBeginning({ batchId, fence }, isByRightClock) {
-      if (!isByRightClock && answers.delete(batchId)) world.told.mayRepeat(batchId);
+      if (!isByRightClock) world.noteForgettable(batchId);
       const answer = answers.get(batchId);
       if (answer !== undefined && fence > Number(answer.split(" ")[0]))
         watch.violation("an answer was lost", batchId);
     },
+    noteForgettable(batchId) {
+      forgettable.add(batchId);
+      answers.delete(batchId);
+      world.told.mayRepeat(batchId);
+    },
     noteAnswer(batchId, answer) {
+      if (forgettable.has(batchId)) return;
       const known = answers.get(batchId) ?? answer;
       if (known !== answer) watch.violation("two answers for one key", `${known}, ${answer}`);
       answers.set(batchId, known);
