@@ -99,7 +99,7 @@ export interface BatchAnswer {
 }
 
 export interface BatchHooks {
-  /** Aborting it stops every program and makes the call throw a `cancelled` fault. */
+  /** Aborting it stops every program; the call throws the fault that is its reason, else `cancelled`. */
   readonly signal: AbortSignal;
   /** Called once per sample as it ends, in any order. Must not throw. */
   readonly onSample?: (index: number, result: SampleResult) => void;
@@ -114,8 +114,8 @@ export interface BatchHooks {
  * Grades one batch.
  *
  * Throws a `Fault` only when no program was started: `no_capacity`, `sandbox_unavailable`, `store_unavailable`,
- * `isolation_failed` or `misconfigured`; and `cancelled`, `in_progress` or `run_finished` when it was told to stop. Of a
- * batch with a key also `store_unavailable` when it was graded and its answer could not be recorded. Every other fault is
+ * `isolation_failed` or `misconfigured`; and `cancelled`, `in_progress`, `run_finished` or `stopping` when it was told to
+ * stop. Of a batch with a key also `store_unavailable` when it was graded and its answer could not be recorded. Every other fault is
  * data in a sample's result. All workers are back in the pool when it returns or throws.
  */
 export type GradeBatch = (batch: Batch, hooks: BatchHooks) => Promise<BatchAnswer>;

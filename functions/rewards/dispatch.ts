@@ -16,7 +16,7 @@
 import { setMaxListeners } from "node:events";
 import type { Board } from "./board.ts";
 import { type ChunkSetup, deadlineExceeded, runChunk } from "./chunk-run.ts";
-import { endsBatch, Fault } from "./faults.ts";
+import { endsBatch, Fault, whyStopped } from "./faults.ts";
 import type { Clock, WorkerLease, WorkerSource } from "./ports.ts";
 import { noCapacity, nothingStarted } from "./unstarted.ts";
 
@@ -81,7 +81,7 @@ interface Dispatch {
  */
 export async function dispatch(setup: DispatchSetup): Promise<DispatchReport> {
   const state = createDispatch(setup);
-  const cancel = () => stopWith(state, new Fault("cancelled", "The batch was cancelled."));
+  const cancel = () => stopWith(state, whyStopped(setup.signal));
   setup.signal.addEventListener("abort", cancel, { once: true });
   if (setup.signal.aborted) cancel();
   const deadline = watchDeadline(state);

@@ -399,7 +399,7 @@ describe("the holder of a batch", () => {
     await world.clock.pass(5_000);
     expect(world.hands.running.size).toBe(1);
     await world.clock.run(other.stop());
-    expect(await world.answer(next)).toMatchObject({ body: { code: "cancelled" } });
+    expect(await world.answer(next)).toMatchObject({ body: { code: "stopping" } });
   });
 });
 

@@ -75,16 +75,18 @@ function wait(ms: number, signal: AbortSignal | undefined, death: AbortSignal): 
   return new Promise((resolve) => {
     if (death.aborted) return;
     if (signal?.aborted) return resolve();
-    const timer = setTimeout(resolve, ms);
-    death.addEventListener("abort", () => clearTimeout(timer), { once: true });
-    signal?.addEventListener(
-      "abort",
-      () => {
-        clearTimeout(timer);
-        if (!death.aborted) resolve();
-      },
-      { once: true },
-    );
+    const leave = () => {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", wake);
+      death.removeEventListener("abort", leave);
+    };
+    const wake = () => {
+      leave();
+      resolve();
+    };
+    const timer = setTimeout(wake, ms);
+    signal?.addEventListener("abort", wake);
+    death.addEventListener("abort", leave);
   });
 }
 
