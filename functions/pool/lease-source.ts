@@ -12,6 +12,7 @@
  */
 import { Fault } from "../rewards/faults.ts";
 import type { AcquireOptions, WorkerSource } from "../rewards/ports.ts";
+import { batchTagOf } from "./batches/batch-tag.ts";
 import { type ContainerCreations, createContainerCreations } from "./container-creations.ts";
 import type { CreationContext, CreationResult } from "./creation.ts";
 import { type HoldContext, holdLease, type PoolLease } from "./held-lease.ts";
@@ -53,6 +54,8 @@ export type PoolEvent =
 export interface LeaseDemand {
   readonly runId: string;
   readonly batchId: string;
+  /** Which attempt at it this is, if the batch has a record. */
+  readonly attemptNumber?: number;
   /** Workers that the run may hold at once; not looked at on the way without a read. */
   readonly runWorkers?: number;
   /** Workers that the pool should have at most, asked before a creation; all slots without it. */
@@ -142,7 +145,7 @@ interface Search {
 type Found = { readonly row: WorkerRow; readonly how: "same_slot" | "free" | "taken_over" | "created" };
 
 function newSearch({ ctx }: Shared, demand: LeaseDemand, options: AcquireOptions): Search {
-  const holder = { runTag: shortTag(demand.runId), batchTag: shortTag(demand.batchId) };
+  const holder = { runTag: shortTag(demand.runId), batchTag: batchTagOf(demand) };
   const trouble = createTrouble(ctx.clock, options.onTrouble);
   return { demand, holder, startedAtMs: ctx.clock.nowMs(), ...options, trouble, unproved: 0 };
 }

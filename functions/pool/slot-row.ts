@@ -37,7 +37,7 @@ export interface SlotRow {
   readonly supervisorVersion?: string;
   /** Tag of the run that the worker was created for. */
   readonly createdForRun?: string;
-  /** Tags of the run and batch that hold the lease. */
+  /** Tags of the run and of the batch's attempt that hold the lease. */
   readonly heldForRun?: string;
   readonly heldForBatch?: string;
 }

@@ -223,10 +223,11 @@ function isOfFinishedRun(error: unknown): boolean {
  * sure then, also while the remembered target is older than the run.
  */
 function leaseFor(deps: RunGraderDeps, job: BatchJob) {
-  const { run, batchId, readTarget } = job;
+  const { run, batchId, held, readTarget } = job;
   return deps.leases.forBatch({
     runId: run.runId,
     batchId,
+    ...(held === null ? {} : { attemptNumber: held.attemptNumber }),
     runWorkers: run.workers,
     targetWorkers: async () =>
       (await findEnd(deps, job)) === null ? Math.max(run.workers, await readTarget()) : 0,

@@ -118,6 +118,27 @@ describe("DELETE /v1/batches/{key}", () => {
     expect(await world.answer(sent)).toMatchObject(cancelled);
   });
 
+  it("takes no worker of the batch that is sent again under its key before all have stopped", async () => {
+    const world = createRunsWorld();
+    const one = world.container();
+    const sent = one.send("/v1/rewards", keyed("a"));
+    await world.settle();
+    await world.clock.pass(1_500);
+    expect(world.hands.running.size).toBe(1);
+    world.hands.stopsInMs = 2_000;
+    const deleting = world.container().send("/v1/batches/a", cancelling);
+    await world.settle();
+    await world.clock.pass(100);
+    const many = Array.from({ length: 12 }, (_, index) => `slow ${index}`);
+    const again = one.send("/v1/rewards", keyed("a", batchOf(many)));
+    await world.settle();
+    expect((await world.answer(deleting)).body).toEqual({ cancelled: true, stopped: 1 });
+    const { rewards, usage } = (await world.answer(again)).body;
+    expect(rewards).toEqual(many.map(() => 1));
+    expect(usage).toMatchObject({ retries: 0 });
+    expect(await world.answer(sent)).toMatchObject(cancelled);
+  });
+
   it.each([
     ["never sent", "b", {}],
     ["sent with another API key", "a%2F1", { authorization: "Bearer another-key" }],

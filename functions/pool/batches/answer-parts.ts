@@ -30,7 +30,7 @@ export function cutAnswer(answer: Uint8Array): Uint8Array[] {
   return Array.from({ length: count }, (_, at) => answer.subarray(at * partBytes, (at + 1) * partBytes));
 }
 
-function partKey({ batchId, fence }: BatchClaim, at: number): RowKey {
+function partKey({ batchId, fence }: Pick<BatchClaim, "batchId" | "fence">, at: number): RowKey {
   return { pk: `B#${batchId}#${fence}#${at}`, sk: "P" };
 }
 

@@ -26,8 +26,8 @@ const isAsWeReadIt = "#fence = :seenFence";
 const nobodyWorksOnIt = "(#state <> :running OR #leaseUntilMs < :expiredBeforeMs)";
 const itsAnswerIsForgotten = "(#state <> :answered OR #recordUntilS <= :nowS)";
 const update =
-  "SET #state = :running, #fence = :fence, #attempt = :attempt, #bodyHash = :bodyHash, " +
-  "#leaseUntilMs = :leaseUntilMs, #recordUntilS = :recordUntilS REMOVE #firstPart, #moreParts";
+  "SET #state = :running, #fence = :fence, #attempt = :attempt, #attemptNumber = :attemptNumber, " +
+  "#bodyHash = :bodyHash, #leaseUntilMs = :leaseUntilMs, #recordUntilS = :recordUntilS REMOVE #firstPart, #moreParts";
 
 export const beginBatchExpression = expressionOver(batchColumns, {
   name: "begin batch",
@@ -68,7 +68,7 @@ export async function beginBatch(
     if (claim !== null) return { kind: "begun", claim };
     seen = await readBatch(ctx, key.batchId);
     if (seen?.state === "running" && seen.attempt === attempt)
-      return { kind: "begun", claim: { batchId: key.batchId, fence: seen.fence } };
+      return { kind: "begun", claim: claimOf(key.batchId, seen) };
     const state = seen === null ? "free" : stateFor(ctx, key, seen);
     if (state === "answered" && seen !== null)
       return { kind: "answered", answer: await readAnswer(ctx, key.batchId, seen) };
@@ -87,6 +87,10 @@ function stateFor({ clock, settings }: RecordContext, { bodyHash }: BatchKey, se
   return seen.leaseUntilMs < nowMs - settings.graceMs ? "free" : "in_progress";
 }
 
+function claimOf(batchId: string, { fence, attemptNumber }: BatchRecord): BatchClaim {
+  return { batchId, fence, attemptNumber };
+}
+
 async function tryToBegin(
   ctx: RecordContext,
   { batchId, bodyHash }: BatchKey,
@@ -95,10 +99,12 @@ async function tryToBegin(
 ): Promise<BatchClaim | null> {
   const nowMs = ctx.clock.nowMs();
   const fence = Math.max(nowMs, (seen?.fence ?? 0) + 1);
+  const attemptNumber = (seen?.attemptNumber ?? 0) + 1;
   const values = {
     ":running": "running",
     ":fence": fence,
     ":attempt": attempt,
+    ":attemptNumber": attemptNumber,
     ":bodyHash": bodyHash,
     ":leaseUntilMs": nowMs + ctx.settings.leaseMs,
     ":recordUntilS": recordUntilS(nowMs),
@@ -120,5 +126,5 @@ async function tryToBegin(
     { ...values, ...conditions },
     (row) => row[batchColumns.attempt] === attempt,
   );
-  return won === null ? null : { batchId, fence };
+  return won === null ? null : { batchId, fence, attemptNumber };
 }
