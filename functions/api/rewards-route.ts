@@ -6,6 +6,7 @@ import type { BatchKey } from "../pool/batches/batch-record.ts";
 import type { BatchHooks, GradeBatch, SampleResult } from "../rewards/batch.ts";
 import type { Clock } from "../rewards/ports.ts";
 import { lineType, type RewardsContext, streamLines, watchCaller } from "./answer-lines.ts";
+import { createAnswerText } from "./answer-text.ts";
 import { type AdmitBatch, isSettledSoon, type Welcome, welcomeBatch } from "./batch-admission.ts";
 import { readBatchId } from "./batches-route.ts";
 import { readJsonBody } from "./body.ts";
@@ -16,8 +17,6 @@ import { type AnswerRecorder, createAnswerRecorder } from "./recorded-answer.ts"
 import { sendRecorded, streamRecorded, tellRecorded } from "./recorded-replay.ts";
 import {
   type Detail,
-  encodeAnswer,
-  encodeOutcome,
   encodeResultLine,
   encodeSample,
   encodeSummaryLine,
@@ -92,15 +91,13 @@ async function sendAnswer(
   request: RewardsRequest,
   gradeBatch: GradeBatch,
 ): Promise<Response> {
-  const results = new Array<SampleResult>(request.batch.samples.length);
-  const { rewards, usage } = await gradeBatch(request.batch, {
+  const text = createAnswerText(request.detail, request.batch.samples.length);
+  const answer = await gradeBatch(request.batch, {
     signal: c.req.raw.signal,
-    onSample: (index, result) => {
-      results[index] = result;
-    },
+    onSample: text.add,
+    answerBytes: text.bytes,
   });
-  const outcome = encodeOutcome(results, request.detail);
-  return c.json(encodeAnswer(rewards, outcome, encodeUsage(usage), c.get("requestId")));
+  return c.body(text.finish(answer, c.get("requestId")), 200, { "content-type": "application/json" });
 }
 
 interface StreamedBatch {
@@ -128,7 +125,8 @@ function streamAnswer(
     const answering = welcome.then(async (known) => {
       if (known.kind === "answered") return known;
       const gradeBatch = recordUnderKey(known.gradeBatch, key, detail);
-      return { kind: "graded", ...(await gradeBatch(batch, { signal: gone.signal, onSample })) } as const;
+      const hooks = { signal: gone.signal, onSample, answerBytes: lines.bytes };
+      return { kind: "graded", ...(await gradeBatch(batch, hooks)) } as const;
     });
     const answer = await answering.finally(progress.stop);
     if (answer.kind === "answered") return tellRecorded(lines, gone.signal, answer.answer, requestId);

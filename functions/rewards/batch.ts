@@ -98,9 +98,19 @@ export interface BatchAnswer {
   readonly usage: Usage;
 }
 
+/** An answer as far as it is known: all of it, and what its caller has not been sent. */
+export interface AnswerBytes {
+  readonly total: number;
+  readonly unsent: number;
+}
+
 export interface BatchHooks {
   /** Aborting it stops every program; the call throws the fault that is its reason, else `cancelled`. */
   readonly signal: AbortSignal;
+  /** Aborted when the batch must end before its deadline; what is not graded then is a `deadline_exceeded` fault. */
+  readonly timeIsUp?: AbortSignal;
+  /** How long the answer is by now, after the results that `onSample` was told. */
+  readonly answerBytes?: () => AnswerBytes;
   /** Called once per sample as it ends, in any order. Must not throw. */
   readonly onSample?: (index: number, result: SampleResult) => void;
   /**

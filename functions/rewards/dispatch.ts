@@ -17,6 +17,7 @@ import { setMaxListeners } from "node:events";
 import type { Board } from "./board.ts";
 import { type ChunkSetup, deadlineExceeded, runChunk } from "./chunk-run.ts";
 import { endsBatch, Fault, whyStopped } from "./faults.ts";
+import { joinSignals } from "./joined-signal.ts";
 import type { Clock, WorkerLease, WorkerSource } from "./ports.ts";
 import { noCapacity, nothingStarted } from "./unstarted.ts";
 
@@ -29,6 +30,8 @@ export interface DispatchSetup {
   readonly deadlineAtMs: number;
   readonly maxWorkers: number;
   readonly signal: AbortSignal;
+  /** Aborted when the deadline has come before its time. */
+  readonly timeIsUp?: AbortSignal;
 }
 
 export interface DispatchReport {
@@ -144,8 +147,10 @@ function noteChange(state: Dispatch): void {
 }
 
 async function watchDeadline(state: Dispatch): Promise<void> {
-  const { clock, deadlineAtMs } = state.setup;
-  await clock.sleep(Math.max(0, deadlineAtMs - clock.nowMs()), state.stop.signal);
+  const { clock, deadlineAtMs, timeIsUp } = state.setup;
+  const end = joinSignals(state.stop.signal, timeIsUp);
+  await clock.sleep(Math.max(0, deadlineAtMs - clock.nowMs()), end.signal);
+  end.leave();
   if (state.stop.signal.aborted) return;
   state.timeIsUp = true;
   if (state.setup.board.programsRun() === 0) stopWith(state, explainNothing(state));
