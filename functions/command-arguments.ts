@@ -11,3 +11,12 @@ export function readArguments<T>(read: () => T, usage: string): T {
     process.exit(2);
   }
 }
+
+/** A whole number in a range, out of a text that a person typed. Throws an `Error` that names the option. */
+export function readInteger(name: string, text: string, low: number, high: number): number {
+  const value = Number(text);
+  if (text.trim() === "" || !Number.isInteger(value) || value < low || value > high) {
+    throw new Error(`${name} must be a whole number from ${low} to ${high}, not '${text}'`);
+  }
+  return value;
+}

@@ -7,6 +7,7 @@
 import { parseArgs } from "node:util";
 import { createDynamoDbClient } from "./adapters/dynamodb-client.ts";
 import { findTables } from "./adapters/dynamodb-discovery.ts";
+import { holdEventLoop } from "./adapters/event-loop.ts";
 import { systemClock } from "./adapters/system-clock.ts";
 import { readArguments } from "./command-arguments.ts";
 import { loadConfig } from "./config.ts";
@@ -79,13 +80,11 @@ function explain(error: unknown): number {
 }
 
 const { stage, table: given } = readArguments(readStage, usage);
-// The clock's sleeps alone keep no process alive.
-const awake = setInterval(() => {}, 60_000);
 try {
-  const table = given ?? (await findTable(stage));
-  process.exitCode = report(table, await stop(table));
+  await holdEventLoop(async () => {
+    const table = given ?? (await findTable(stage));
+    process.exitCode = report(table, await stop(table));
+  });
 } catch (error) {
   process.exitCode = explain(error);
-} finally {
-  clearInterval(awake);
 }

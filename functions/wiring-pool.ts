@@ -12,6 +12,7 @@ import type { PoolContext } from "./pool/lease-source.ts";
 import type { WorkerStopper } from "./pool/ports.ts";
 import { type Plan, type PoolSettings, poolSettings } from "./pool/settings.ts";
 import type { SweepContext } from "./pool/sweep/sweep.ts";
+import { watchCreations } from "./pool/watched-creations.ts";
 import { Fault } from "./rewards/faults.ts";
 import type { Clock } from "./rewards/ports.ts";
 
@@ -39,6 +40,8 @@ export interface WiredPool {
   readonly pool: PoolContext & SweepContext;
   readonly table: CountedTable;
   readonly stopper: WorkerStopper;
+  /** Resolves, with how many may have made a sandbox, once no creation of this process is under way. */
+  creationsSettled(): Promise<number>;
 }
 
 /** Asks nothing of E2B or the table. Throws a `misconfigured` fault when the settings can't work together. */
@@ -46,18 +49,19 @@ export function wirePool(settings: PoolWiring, { clock, random = Math.random }: 
   const supervisor = readSupervisorFiles(settings.supervisorFolder);
   const table = createDynamoDbTable(createDynamoDbClient(settings.dynamoDb), settings.tableName);
   const { memoryMib } = settings.worker;
-  const workers = createE2bWorkerFactory({ e2b: settings.e2b, supervisor, memoryMib, clock, random });
+  const factory = createE2bWorkerFactory({ e2b: settings.e2b, supervisor, memoryMib, clock, random });
+  const creations = watchCreations(factory);
   const pool: PoolContext & SweepContext = {
     table,
     clock,
     sandboxes: createE2bSandboxes(settings.e2b),
     settings: settle(settings, supervisor.shortVersion),
-    workers,
+    workers: creations.workers,
     poolId: rememberPoolId(table, randomUUID),
     newId: () => randomBytes(6).toString("base64url"),
     random,
   };
-  return { pool, table, stopper: workers };
+  return { pool, table, stopper: factory, creationsSettled: creations.settled };
 }
 
 function settle({ plan, poolTimes }: PoolWiring, supervisorVersion: string): PoolSettings {

@@ -35,7 +35,7 @@ export interface ServiceDeps extends PoolDeps {
   readonly host?: RequestHost;
 }
 
-export interface Service extends Pick<WiredPool, "pool"> {
+export interface Service extends Pick<WiredPool, "pool" | "creationsSettled"> {
   // biome-ignore lint/suspicious/noExplicitAny: an app may have any variables; who serves it uses none of them
   readonly app: Hono<any>;
   readonly leases: LeaseSource;
@@ -51,7 +51,7 @@ export interface Service extends Pick<WiredPool, "pool"> {
 
 /** Throws a `misconfigured` fault when the settings can't work together. */
 export function wireService(settings: ServiceSettings, deps: ServiceDeps): Service {
-  const { pool, table, stopper } = wirePool(settings, deps);
+  const { pool, table, stopper, creationsSettled } = wirePool(settings, deps);
   const costUsd = (workerSeconds: number) => workersCostUsd(workerSeconds, settings.worker, settings.rates);
   const report = (fault: unknown) => deps.reportPool({ kind: "fault", fault });
   const leases = createLeaseSource(pool, deps.reportPool);
@@ -77,5 +77,5 @@ export function wireService(settings: ServiceSettings, deps: ServiceDeps): Servi
     stopping.abort();
     return grader.stop();
   };
-  return { app, leases, pool, table, stop, stopping: stopping.signal };
+  return { app, leases, pool, table, creationsSettled, stop, stopping: stopping.signal };
 }

@@ -8,6 +8,8 @@
  * The client repeats a request that got no answer. If the first attempt was applied after all, the second one fails
  * its condition; the number of attempts, which the client reports also with an error, is passed on as `retried`, for
  * the caller to look twice. An update *without* a condition may for the same reason be applied twice: an ADD needs one.
+ *
+ * An answer that can't be the one to the call is none (`dynamodb-answers.ts`).
  */
 import {
   type AttributeValue,
@@ -18,6 +20,7 @@ import {
   UpdateItemCommand,
 } from "@aws-sdk/client-dynamodb";
 import type { RowKey, Scalar, StoredRow, Table, UpdateExpression, UpdateOutcome } from "../pool/ports.ts";
+import { anotherAnswer, checkRow, checkRows, checkUpdated } from "./dynamodb-answers.ts";
 import { faultOf } from "./dynamodb-faults.ts";
 
 /** What calls did so far; failed conditions are writes too, and are billed like them. */
@@ -41,7 +44,7 @@ export function createDynamoDbTable(client: DynamoDBClient, tableName: string): 
       const answer = await asFault(tableName, () =>
         client.send(new GetItemCommand({ TableName: tableName, Key: encodeKey(key), ConsistentRead: true })),
       );
-      return answer.Item === undefined ? undefined : decodeRow(answer.Item);
+      return answer.Item === undefined ? undefined : checkRow(decodeRow(answer.Item), key);
     },
     query(pk, skPrefix) {
       return asFault(tableName, () =>
@@ -55,6 +58,7 @@ export function createDynamoDbTable(client: DynamoDBClient, tableName: string): 
       counts.writes += 1;
       const outcome = await asFault(tableName, () => updateRow(client, tableName, key, expression, encoded));
       if (outcome.kind === "refused") counts.refusals += 1;
+      else checkUpdated(outcome.row, key, expression, values);
       return outcome;
     },
   };
@@ -109,9 +113,11 @@ async function readPartition(
         ...(from === undefined ? {} : { ExclusiveStartKey: from }),
       }),
     );
-    rows.push(...(page.Items ?? []).map(decodeRow));
+    if (page.Items === undefined) throw anotherAnswer();
+    rows.push(...page.Items.map(decodeRow));
     from = page.LastEvaluatedKey;
   } while (from !== undefined);
+  checkRows(rows, { pk, skPrefix });
   return rows;
 }
 

@@ -7,6 +7,7 @@ import { Fault } from "../rewards/faults.ts";
 import { answeredNothingSince, listenForAnswerHeads, retryAfterSince } from "./e2b-answer-heads.ts";
 import { type E2bFailure, failureFault, readFailure } from "./e2b-failure.ts";
 import type { ResolvedE2bOptions } from "./e2b-options.ts";
+import { closeIdleConnections, listenForConnections } from "./fetch-connections.ts";
 
 export type E2bSdk = Pick<typeof import("e2b"), "Sandbox">;
 
@@ -59,6 +60,7 @@ export function createE2bClient(options: ResolvedE2bOptions): E2bClient {
   const call: E2bClient["call"] = async (ask, given = {}) => {
     const { signal, timeoutMs = options.requestTimeoutMs, isListing = false } = given;
     const sdk = await loadSdk();
+    closeIdleConnections(Date.now());
     if (sdk === null) return { kind: "failed", failure: { kind: "no_client" } };
     const startedAtMs = performance.now();
     const limit = limitTime(timeoutMs, signal);
@@ -117,6 +119,7 @@ function withRetryAfter(failure: E2bFailure, apiUrl: string, sinceMs: number): E
 
 async function loadSdk(): Promise<E2bSdk | null> {
   listenForAnswerHeads();
+  listenForConnections(() => Date.now());
   try {
     return await import("e2b");
   } catch {
@@ -125,7 +128,11 @@ async function loadSdk(): Promise<E2bSdk | null> {
 }
 
 export type Whereabouts =
-  | { readonly kind: "running"; readonly memoryMib: number }
+  | {
+      readonly kind: "running";
+      readonly memoryMib: number;
+      readonly metadata: Readonly<Record<string, string>>;
+    }
   | { readonly kind: "paused" }
   | { readonly kind: "gone" }
   | { readonly kind: "unknown"; readonly fault: Fault };
@@ -144,11 +151,13 @@ export async function findSandbox(
     if (answer.failure.kind === "not_found") return { kind: "gone" };
     return { kind: "unknown", fault: failureFault(answer.failure, "tell of a sandbox") };
   }
-  const { state, memoryMB: memoryMib } = answer.value;
-  if (state === "running") return { kind: "running", memoryMib };
+  const { sandboxId: toldId, state, memoryMB: memoryMib, metadata } = answer.value;
+  if (toldId !== sandboxId) return unknown("E2B told of another sandbox than it was asked for");
+  if (state === "running") return { kind: "running", memoryMib, metadata };
   if (state === "paused") return { kind: "paused" };
-  return {
-    kind: "unknown",
-    fault: new Fault("sandbox_unavailable", "E2B names an unknown state of a sandbox"),
-  };
+  return unknown("E2B names an unknown state of a sandbox");
+}
+
+function unknown(detail: string): Whereabouts {
+  return { kind: "unknown", fault: new Fault("sandbox_unavailable", detail) };
 }

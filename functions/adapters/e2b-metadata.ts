@@ -22,6 +22,15 @@ export function readMetadata(metadata: Readonly<Record<string, string>>, poolId:
   return { poolId, slot: readCount(metadata.slot), generation: readCount(metadata.generation) };
 }
 
+/** Whether this is the metadata of exactly that life of that slot. */
+export function isMetadataOf(
+  metadata: Readonly<Record<string, string>>,
+  { poolId, slot, generation }: SandboxMeta,
+): boolean {
+  const told = readMetadata(metadata, poolId);
+  return told !== null && told.slot === slot && told.generation === generation;
+}
+
 function readCount(text: string | undefined): number {
   return text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : -1;
 }

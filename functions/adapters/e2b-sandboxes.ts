@@ -2,7 +2,7 @@
  * The pool's sandboxes on E2B.
  *
  * Each answer is confirmed: "gone" is said only when the control plane itself said that there is no such sandbox, a
- * listing is whole or a fault, and what got no answer says so.
+ * listing is whole, and of this pool alone, or a fault, and what got no answer says so.
  */
 import type { SandboxInfo } from "e2b";
 import type { ListedSandbox, SandboxChange, SandboxCreation, Sandboxes } from "../pool/ports.ts";
@@ -74,16 +74,19 @@ async function list(client: E2bClient, poolId: string): Promise<ListedSandbox[]>
       for (let page = 0; pages.hasNext && page < mostPages; page += 1) {
         for (const info of await pages.nextItems()) {
           const listed = readListed(info, poolId);
-          if (listed !== null) found.set(listed.sandboxId, listed);
+          if (listed === null) return "another's";
+          found.set(listed.sandboxId, listed);
         }
       }
       return pages.hasNext ? "endless" : "whole";
     },
     { isListing: true },
   );
-  if (orThrow(read) === "endless") {
+  const extent = orThrow(read);
+  if (extent === "endless")
     throw new Fault("sandbox_unavailable", `E2B's list of sandboxes has more than ${mostPages} pages`);
-  }
+  if (extent === "another's")
+    throw new Fault("sandbox_unavailable", "E2B's list of sandboxes is none of the pool that was asked for");
   return [...found.values()];
 }
 

@@ -15,8 +15,9 @@ import type {
 } from "../pool/ports.ts";
 import { Fault } from "../rewards/faults.ts";
 import type { Clock } from "../rewards/ports.ts";
-import { createE2bClient, type E2bClient, findSandbox } from "./e2b-client.ts";
+import { createE2bClient, type E2bClient, findSandbox, type Whereabouts } from "./e2b-client.ts";
 import { createSandbox } from "./e2b-creation.ts";
+import { isMetadataOf } from "./e2b-metadata.ts";
 import { type E2bOptions, resolveE2bOptions } from "./e2b-options.ts";
 import {
   placeSupervisor,
@@ -28,6 +29,7 @@ import {
 import { cancel, executeChunk } from "./supervisor-client.ts";
 import type { SupervisorFiles } from "./supervisor-files.ts";
 import { addressOf, connectionTo } from "./worker-access.ts";
+import { lookAgain } from "./worker-confirmation.ts";
 import { decideByControlPlane } from "./worker-reach.ts";
 import { awaitReadiness, type Readiness } from "./worker-readiness.ts";
 import { deriveWorkerSecret } from "./worker-secret.ts";
@@ -72,42 +74,51 @@ async function createWorker(
   const address = addressOf(sandbox, order, client.options);
   try {
     const startup = { client, sandbox, clock: options.clock, random: options.random ?? Math.random, signal };
-    const instance = await bringUp(startup, options, { ...order, ...address });
-    return { kind: "created", ...addressOf(sandbox, order, client.options, instance) };
+    const ready = await bringUp(startup, options, { ...order, ...address });
+    if (ready === "not_ours") return { kind: "ambiguous", fault: answeredForAnother() };
+    return { kind: "created", ...addressOf(sandbox, order, client.options, ready.instance) };
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
     return { kind: "unproved", sandboxId: sandbox.sandboxId, fault: error };
   }
 }
 
-/** The instance of a ready supervisor of our version; throws a `Fault` when the sandbox has none in the end. */
+/**
+ * The instance of a ready supervisor of our version; throws a `Fault` when the sandbox has none in the end. `not_ours`:
+ * it is another slot's sandbox, which this creation's answer named. Nothing was started in it; what was written, it has.
+ */
 async function bringUp(
   startup: Startup,
   options: WorkerFactoryOptions,
   worker: SandboxMeta & WorkerAddress,
-): Promise<string | null> {
+): Promise<{ readonly instance: string | null } | "not_ours"> {
   const e2b = startup.client.options;
   const secret = deriveWorkerSecret(e2b.apiKey, worker.poolId, worker);
-  const [memoryMib] = await Promise.all([
-    options.memoryMib ?? readMemoryMib(startup),
+  const [place] = await Promise.all([
+    findSandbox(startup.client, worker.sandboxId, startup.signal),
     placeSupervisor(startup, options.supervisor, secret),
   ]);
-  const process = await startSupervisor(startup, memoryMib);
+  if (place.kind === "running" && !isMetadataOf(place.metadata, worker)) return "not_ours";
+  const process = await startSupervisor(startup, options.memoryMib ?? memoryMibOf(place));
   try {
     const connection = connectionTo(e2b, worker);
     const readyTimeoutMs = options.readyTimeoutMs ?? defaultReadyTimeoutMs;
     const found = await firstOf(process, readyTimeoutMs, startup, (giveUp) =>
       awaitReadiness(connection, options.clock, giveUp),
     );
-    return instanceOf(found, options.supervisor.version, readyTimeoutMs);
+    return { instance: instanceOf(found, options.supervisor.version, readyTimeoutMs) };
   } finally {
     await process.leave();
   }
 }
 
-async function readMemoryMib({ client, sandbox, signal }: Startup): Promise<number> {
-  const found = await findSandbox(client, sandbox.sandboxId, signal);
-  return found.kind === "running" && found.memoryMib > 0 ? found.memoryMib : defaultMemoryMib;
+function memoryMibOf(place: Whereabouts): number {
+  return place.kind === "running" && place.memoryMib > 0 ? place.memoryMib : defaultMemoryMib;
+}
+
+/** Our own sandbox may exist; the other one has its own creator, and is not ours to kill. */
+function answeredForAnother(): Fault {
+  return new Fault("sandbox_unavailable", "E2B answered the creation of a sandbox with another one.");
 }
 
 /** The supervisor's readiness, its end, or neither by the deadline. */
@@ -171,7 +182,15 @@ function attachWorker(
   return {
     async *execute(chunk, fencingToken, signal) {
       const connection = { ...connectionTo(client.options, worker), fencingToken };
-      const decide = decideByControlPlane({ client, sandboxId: worker.sandboxId, clock, random, signal });
+      const decide = decideByControlPlane({
+        client,
+        sandboxId: worker.sandboxId,
+        clock,
+        random,
+        deadlineAtMs: clock.nowMs() + chunk.deadlineMs,
+        signal,
+        lookAgain: () => lookAgain(connection, clock, signal),
+      });
       yield* executeChunk(connection, chunk, signal, clock, decide);
     },
   };

@@ -2,26 +2,45 @@
  * The handler's side of a supervisor's HTTP interface.
  *
  * Theory of operation
- * - A connection that breaks before the first byte of the answer says nothing about the worker: a machine that was
- *   frozen has lost its sockets. So that request is sent once more, with the same chunk id, over a new connection. A
- *   supervisor that saw the first one refuses the second (`chunk_seen`), and then the worker is lost.
- * - So does an answer that no supervisor gives: it is somebody's in between. Whoever calls decides what follows.
- * - Once the answer has begun, a cut is a lost worker; so is silence, since beats come every 5 s. Time in which this
- *   process itself was stopped is not the worker's silence.
+ * - What breaks before the worker has told anything says nothing about the worker: a machine that was frozen has lost its
+ *   sockets, with or without a reset. A reset request is sent once more at once, over a new connection; whatever else
+ *   kept it from its answer is for the caller to decide on, as is an answer that somebody in between gave.
+ * - Each try has the same chunk id, so that no chunk is run twice unawares. A supervisor that saw an earlier one refuses
+ *   (`chunk_seen`): its answer is lost, but nothing else. The chunk is run again, under another id that makes its lines
+ *   another's; the connection of the first one is closed, which stops it as soon as the supervisor sees that.
+ * - Once the worker has told something, a cut can't be mended here, and silence neither (beats come every 5 s). Whether
+ *   the worker or the way to it is lost, the caller finds out. Time in which this process itself was stopped is not the
+ *   worker's silence.
  * - An answer that ends in peace but without a summary, or with a line that isn't an event, is a broken protocol.
+ * - An answer may be another request's: a proxy mixed them up, or a connection holds one that nobody waited for. So
+ *   every line must name its chunk, and every other answer repeat the nonce of its request. A line that doesn't is a
+ *   broken protocol, a success that doesn't likewise, and a refusal that doesn't is somebody's in between.
  */
+import { randomUUID } from "node:crypto";
 import { Fault } from "../rewards/faults.ts";
 import type { Chunk, Clock, WorkerEvent } from "../rewards/ports.ts";
-import { readRetryAfterMs } from "./retry-after.ts";
+import { describeChunk } from "./supervisor-chunk.ts";
 import { brokenFrame, createLineSplitter, readFrame } from "./supervisor-frames.ts";
 import {
   type Answer,
   type Connection,
+  NoConnection,
   ResetBeforeAnswer,
   readWholeAnswer,
   sendRequest,
 } from "./supervisor-http.ts";
 import { type SilenceWatch, watchSilence } from "./supervisor-silence.ts";
+import {
+  type DecideReach,
+  describeNetworkError,
+  describeRefusal,
+  explainError,
+  isNetworkError,
+  lost,
+  orLost,
+  type Unheard,
+  unheard,
+} from "./supervisor-unheard.ts";
 
 export type { Connection } from "./supervisor-http.ts";
 
@@ -50,19 +69,10 @@ export type SupervisorHealth =
       }[];
     };
 
-/** A request that no supervisor answered. */
-export interface Unreached {
-  readonly why: string;
-  /** Whether somebody said that there is too much to do: 429 or 503. */
-  readonly isRefusal: boolean;
-  /** When to ask again, as far as was said. */
-  readonly retryAfterMs: number | null;
-}
-
-/** Called after each such try; null sends the request again, after the pause that it took. */
-export type DecideReach = (trouble: Unreached, tries: number) => Promise<Fault | null>;
-
 const giveUpAtOnce: DecideReach = async ({ why }) => lost(why);
+
+/** How often a chunk may be run again whose answer was lost before it told anything. */
+const mostReruns = 2;
 
 /**
  * Runs a chunk on a worker and yields its events up to the summary.
@@ -78,30 +88,74 @@ export async function* executeChunk(
   decide: DecideReach = giveUpAtOnce,
 ): AsyncGenerator<WorkerEvent, void, undefined> {
   const deadlineAtMs = clock.nowMs() + chunk.deadlineMs;
+  let reruns = 0;
+  for (let tries = 1; ; tries += 1) {
+    const deadlineMs = tries === 1 ? chunk.deadlineMs : deadlineAtMs - clock.nowMs();
+    const chunkId = reruns === 0 ? chunk.chunkId : `${chunk.chunkId}.${reruns}`;
+    const trouble = yield* tryOnce(connection, { ...chunk, chunkId, deadlineMs }, { signal, clock, tries });
+    if (trouble === null) return;
+    const isRerun = trouble.kind === "seen" && reruns < mostReruns;
+    if (isRerun) reruns += 1;
+    const fault = isRerun ? null : await decide(trouble, tries);
+    if (fault !== null) throw fault;
+  }
+}
+
+interface Try {
+  readonly signal: AbortSignal;
+  readonly clock: Clock;
+  readonly tries: number;
+}
+
+/** Yields what the worker tells; returns null after its summary, or why there was no such end. */
+async function* tryOnce(
+  connection: FencedConnection,
+  chunk: Chunk,
+  { signal, clock, tries }: Try,
+): AsyncGenerator<WorkerEvent, Unheard | null, undefined> {
   const watch = watchSilence(clock, signal);
+  const progress = { hasTold: false };
   try {
-    for (let tries = 1; ; tries += 1) {
-      const leftMs = tries === 1 ? chunk.deadlineMs : deadlineAtMs - clock.nowMs();
-      const body = describeChunk(connection, chunk, leftMs);
-      const answer = await postChunk(connection, body, watch.signal);
-      watch.heard();
-      if ("body" in answer) return yield* readEvents(answer, watch);
-      watch.pause();
-      const fault = await decide(answer, tries);
-      if (fault !== null) throw fault;
-      watch.heard();
+    const body = describeChunk(chunk, connection.fencingToken, chunk.deadlineMs);
+    const answer = await postChunk(connection, body, watch, tries > 1);
+    if (answer === "too_large") {
+      yield { kind: "summary", end: answer };
+      return null;
     }
+    if (!("body" in answer)) return answer;
+    watch.heard();
+    yield* readEvents(answer, chunk.chunkId, watch, progress);
+    return null;
   } catch (error) {
-    throw watch.explain(error, explainError);
+    return describeBreak(error, watch, progress.hasTold);
   } finally {
     watch.end();
   }
 }
 
+function describeBreak(error: unknown, watch: SilenceWatch, hasTold: boolean): Unheard {
+  const silentMs = watch.silentForMs(error);
+  if (silentMs === null) {
+    if (error instanceof Fault || !isNetworkError(error)) throw explainError(error);
+    if (error instanceof NoConnection) return unheard("no_connection", describeNetworkError(error));
+    return unheard(hasTold ? "cut" : "broken", describeNetworkError(error));
+  }
+  const seconds = Math.round(silentMs / 1_000);
+  if (error instanceof NoConnection)
+    return unheard("no_connection", `no connection could be made within ${seconds} s`);
+  return unheard(hasTold ? "cut" : "silent", `it said nothing for ${seconds} s`);
+}
+
 /** Asks a worker how it is. Throws `worker_lost` when it doesn't answer, `supervisor_protocol` when it answers oddly. */
-export async function readHealth(connection: Connection, signal: AbortSignal): Promise<SupervisorHealth> {
-  const answer = await wrapErrors(sendRequest(connection, { method: "GET", path: "/v1/health", signal }));
-  const body = await wrapErrors(readJson(answer));
+export async function readHealth(
+  connection: Connection,
+  signal: AbortSignal,
+  { newConnection = false } = {},
+): Promise<SupervisorHealth> {
+  const asking = withNonce(connection);
+  const request = { method: "GET", path: "/v1/health", signal, newConnection } as const;
+  const answer = await wrapErrors(sendRequest(asking, request));
+  const body = await wrapErrors(readJson(answer, asking.nonce));
   if (answer.status === 200 && body.state === "ready") {
     const { version, slots, fencing_token: fencingToken } = body;
     if (typeof version !== "string" || !isCount(slots) || !isCount(fencingToken)) {
@@ -119,71 +173,47 @@ export async function readHealth(connection: Connection, signal: AbortSignal): P
 
 /**
  * Raises a worker's fence and waits until everything of older tokens, and of this one, is stopped. Returns how many
- * programs that ended.
+ * programs that ended. It is asked for seldom and soon: no connection of before is trusted with it.
  */
 export async function cancel(connection: FencedConnection, signal: AbortSignal): Promise<number> {
+  const asking = withNonce(connection);
   const body = JSON.stringify({ fencing_token: connection.fencingToken });
-  const answer = await wrapErrors(
-    sendRequest(connection, { method: "POST", path: "/v1/cancel", body, signal }),
-  );
-  const reply = await wrapErrors(readJson(answer));
+  const request = { method: "POST", path: "/v1/cancel", body, signal, newConnection: true } as const;
+  const answer = await wrapErrors(sendRequest(asking, request));
+  const reply = await wrapErrors(readJson(answer, asking.nonce));
   if (answer.status !== 200) throw orLost(describeRefusal(answer, reply));
+  if (reply.fencing_token !== connection.fencingToken) throw brokenFrame("it stopped for another token");
   if (!isCount(reply.stopped)) throw brokenFrame("it does not say how many programs it stopped");
   return reply.stopped;
 }
 
-function describeChunk(connection: FencedConnection, chunk: Chunk, leftMs: number): string {
-  return JSON.stringify({
-    fencing_token: connection.fencingToken,
-    chunk_id: chunk.chunkId,
-    deadline_ms: Math.max(1, Math.floor(leftMs)),
-    programs: chunk.programs.map(({ id, source, mode, checker, inputs, limits }) => ({
-      id,
-      source,
-      mode,
-      checker,
-      inputs,
-      limits: { time_ms: limits.timeMs, memory_mib: limits.memoryMib, output_bytes: limits.outputBytes },
-    })),
-  });
-}
-
-/** The answer's beginning when a supervisor took the chunk; throws the fault of its refusal. */
+/** The answer's beginning when a supervisor took the chunk; throws the fault of a refusal that is about more than its size. */
 async function postChunk(
   connection: Connection,
   body: string,
-  signal: AbortSignal,
-): Promise<Answer | Unreached> {
-  let answer: Answer;
-  try {
-    answer = await post(connection, "/v1/execute", body, signal);
-  } catch (error) {
-    if (signal.aborted || !isNetworkError(error)) throw error;
-    return { why: describeNetworkError(error), isRefusal: false, retryAfterMs: null };
-  }
+  watch: SilenceWatch,
+  newConnection: boolean,
+): Promise<Answer | Unheard | "too_large"> {
+  const { signal } = watch;
+  const asking = withNonce(connection);
+  const request = { method: "POST", path: "/v1/execute", body, signal, upload: watch } as const;
+  const answer = await sendRequest(asking, { ...request, newConnection }).catch((error: unknown) => {
+    if (!(error instanceof ResetBeforeAnswer) || signal.aborted) throw error;
+    return sendRequest(asking, { ...request, newConnection: true });
+  });
   if (answer.status === 200) return answer;
-  const refusal = describeRefusal(answer, await readJson(answer));
+  const said = await readJson(answer, asking.nonce);
+  if (answer.status === 413) return "too_large";
+  const refusal = describeRefusal(answer, said);
   if (refusal instanceof Fault) throw refusal;
   return refusal;
 }
 
-async function post(
-  connection: Connection,
-  path: string,
-  body: string,
-  signal: AbortSignal,
-): Promise<Answer> {
-  try {
-    return await sendRequest(connection, { method: "POST", path, body, signal });
-  } catch (error) {
-    if (!(error instanceof ResetBeforeAnswer) || signal.aborted) throw error;
-    return await sendRequest(connection, { method: "POST", path, body, signal, newConnection: true });
-  }
-}
-
 async function* readEvents(
   answer: Answer,
+  chunkId: string,
   watch: SilenceWatch,
+  progress: { hasTold: boolean },
 ): AsyncGenerator<WorkerEvent, void, undefined> {
   const splitter = createLineSplitter();
   let over = false;
@@ -191,8 +221,9 @@ async function* readEvents(
     watch.heard();
     for (const line of splitter.push(bytes as Buffer)) {
       if (over) throw brokenFrame("a line follows the summary");
-      const event = readFrame(line);
+      const event = readFrame(line, chunkId);
       over = event.kind === "summary";
+      progress.hasTold ||= event.kind !== "beat";
       watch.pause();
       yield event;
       watch.heard();
@@ -210,51 +241,21 @@ async function wrapErrors<Value>(work: Promise<Value>): Promise<Value> {
   }
 }
 
-function explainError(error: unknown): unknown {
-  if (error instanceof Fault) return error;
-  const { code } = error as { code?: unknown };
-  if (typeof code === "string" && code.startsWith("HPE_"))
-    return brokenFrame(`its answer isn't HTTP (${code})`);
-  return isNetworkError(error) ? lost(describeNetworkError(error), error) : error;
+/** Every request has its own. */
+function withNonce(connection: Connection): Connection & { readonly nonce: string } {
+  const nonce = randomUUID();
+  return { baseUrl: connection.baseUrl, headers: { ...connection.headers, "x-request-nonce": nonce }, nonce };
 }
 
-function isNetworkError(error: unknown): boolean {
-  const { code } = error as { code?: unknown };
-  return error instanceof ResetBeforeAnswer || (typeof code === "string" && !code.startsWith("HPE_"));
+/** What a supervisor says to the request of this nonce; nothing when that isn't what was answered. */
+async function readJson(answer: Answer, nonce: string): Promise<Readonly<Record<string, unknown>>> {
+  const said = parseObject(await readWholeAnswer(answer));
+  if (said.nonce === nonce) return said;
+  if (answer.status === 200) throw brokenFrame("its answer is none to this request");
+  return {};
 }
 
-function describeNetworkError(error: unknown): string {
-  return `its connection failed (${String((error as { code?: unknown }).code ?? "reset")})`;
-}
-
-function lost(why: string, cause?: unknown): Fault {
-  return new Fault("worker_lost", `The worker was lost: ${why}.`, { cause });
-}
-
-function orLost(refusal: Fault | Unreached): Fault {
-  return refusal instanceof Fault ? refusal : lost(refusal.why);
-}
-
-/** Statuses that proxies in between answer with; a supervisor's own carry a code in words. */
-const proxyStatuses: readonly number[] = [404, 408, 410, 425, 429];
-
-/** What a status that isn't a success says about the worker. */
-function describeRefusal(answer: Answer, said: Readonly<Record<string, unknown>>): Fault | Unreached {
-  const { status } = answer;
-  const code = typeof said.code === "string" ? said.code : null;
-  if (code === "chunk_seen") return lost("it has seen this chunk already and its answer is gone");
-  if (code === "not_ready") return lost("it is not ready any more");
-  if (code === "restarted") return lost("its supervisor was started again and has forgotten who holds it");
-  if (code === null && (status >= 500 || proxyStatuses.includes(status))) {
-    const why = `its address answers with status ${status}`;
-    const retryAfterMs = readRetryAfterMs(answer.body.headers["retry-after"], Date.now());
-    return { why, isRefusal: status === 429 || status === 503, retryAfterMs };
-  }
-  return brokenFrame(`it refused a request with status ${status}${code === null ? "" : ` (${code})`}`);
-}
-
-async function readJson(answer: Answer): Promise<Readonly<Record<string, unknown>>> {
-  const text = await readWholeAnswer(answer);
+function parseObject(text: string): Readonly<Record<string, unknown>> {
   try {
     const value: unknown = JSON.parse(text);
     return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};

@@ -50,9 +50,10 @@ function decode(pieces: readonly Buffer[]): string {
   return line.toString();
 }
 
-/** Reads one line. Throws a `supervisor_protocol` fault unless it is exactly an event. */
-export function readFrame(line: string): WorkerEvent {
+/** Reads one line. Throws a `supervisor_protocol` fault unless it is exactly an event of this chunk. */
+export function readFrame(line: string, chunkId: string): WorkerEvent {
   const frame = parseObject(line);
+  if (frame.chunk !== chunkId) throw brokenFrame("a line is not of this chunk");
   switch (frame.type) {
     case "started":
       return { kind: "case_started", ...readCase(frame) };

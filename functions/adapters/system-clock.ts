@@ -1,8 +1,9 @@
 import type { Clock } from "../rewards/ports.ts";
 
 /**
- * Real time. Sleeping keeps no process alive that has nothing else to do. Node's own promise of a timer would reject
- * when it is aborted, and the error with its stack costs more than all the rest: most sleeps here are cut short.
+ * Real time. Sleeping keeps no process alive: who awaits one holds the event loop (`holdEventLoop`). Node's own promise
+ * of a timer would reject when it is aborted, and the error with its stack costs more than all the rest: most sleeps
+ * here are cut short.
  */
 export const systemClock: Clock = {
   nowMs: () => Date.now(),

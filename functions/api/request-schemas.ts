@@ -3,6 +3,7 @@
  */
 import { z } from "@hono/zod-openapi";
 import { runIdPattern, runLimits } from "../pool/runs/run-wish.ts";
+import { longestDeadlineMs } from "../rewards/batch.ts";
 import { requestExample } from "./request-examples.ts";
 import { createTaskSchemas } from "./task-schemas.ts";
 
@@ -50,7 +51,7 @@ const Options = z
     detail: z.enum(["rewards", "verdicts", "output"]).default(defaultOptions.detail),
     extraction: z.enum(["first", "last"]).default(defaultOptions.extraction),
     reasoning: z.enum(["auto", "opened", "none"]).default(defaultOptions.reasoning),
-    deadline_ms: z.number().int().min(1_000).max(840_000).default(defaultOptions.deadline_ms),
+    deadline_ms: z.number().int().min(1_000).max(longestDeadlineMs).default(defaultOptions.deadline_ms),
   })
   .openapi("Options");
 

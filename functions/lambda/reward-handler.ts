@@ -8,6 +8,7 @@
  */
 import type { Writable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
+import { holdEventLoop } from "../adapters/event-loop.ts";
 import {
   type FunctionUrlEvent,
   readRequest,
@@ -72,7 +73,8 @@ function wireOrExplain(
       host: hostOf(telemetry),
     });
     // Only a process with an extension beside it is told before its end; programs of a batch end then, too.
-    process.once("SIGTERM", () => void closeDown(service, answers).finally(() => process.exit(0)));
+    const end = () => holdEventLoop(() => closeDown(service, answers)).finally(() => process.exit(0));
+    process.once("SIGTERM", () => void end());
     return service.app;
   } catch (error) {
     if (!(error instanceof Fault)) throw error;

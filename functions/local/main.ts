@@ -1,9 +1,11 @@
 /** `npm run local`: serves the product on loopback until it is told to stop. */
 import { parseArgs } from "node:util";
-import { readArguments } from "../command-arguments.ts";
+import { readArguments, readInteger } from "../command-arguments.ts";
+import { type Ending, listenForEnd } from "./ending.ts";
 import { readEnvironment } from "./environment.ts";
+import { listServices, requireReachable } from "./reach.ts";
 import { refuseToStart, requireLinux } from "./refusal.ts";
-import { type LocalStackOptions, startLocalStack } from "./stack.ts";
+import { type LocalStack, type LocalStackOptions, startLocalStack } from "./stack.ts";
 
 const usage = `npm run local -- [--port 8787] [--plan hobby|pro] [--slots N] [--no-cron]
 
@@ -36,18 +38,16 @@ function readOptions(): Pick<LocalStackOptions, "port" | "plan" | "slots" | "cro
   };
 }
 
-function readInteger(name: string, text: string, low: number, high: number): number {
-  const value = Number(text);
-  if (text.trim() === "" || !Number.isInteger(value) || value < low || value > high) {
-    throw new Error(`${name} must be a whole number from ${low} to ${high}, not '${text}'`);
+/** Serves until it is told to end; the process's exit code. */
+async function serve(options: LocalStackOptions, ending: Ending): Promise<number> {
+  let stack: LocalStack;
+  try {
+    await requireReachable(listServices(options), ending.signal);
+    stack = await startLocalStack({ ...options, signal: ending.signal });
+  } catch (error) {
+    if (ending.signal.aborted && error === ending.signal.reason) return ending.exitCode();
+    throw error;
   }
-  return value;
-}
-
-const options = readArguments(readOptions, usage);
-requireLinux();
-try {
-  const stack = await startLocalStack({ ...options, ...readEnvironment(process.env) });
   console.log(
     JSON.stringify({
       ready: true,
@@ -59,9 +59,16 @@ try {
       table: stack.tableName,
     }),
   );
-  for (const signal of ["SIGINT", "SIGTERM"] as const) {
-    process.once(signal, () => void stack.close().then(() => process.exit(0), refuseToStart));
-  }
+  await ending.asked;
+  await stack.close();
+  return 0; // to end when it is told to is what it is for
+}
+
+const options = readArguments(readOptions, usage);
+requireLinux();
+const ending = listenForEnd();
+try {
+  process.exit(await serve({ ...options, ...readEnvironment(process.env) }, ending));
 } catch (error) {
   refuseToStart(error);
 }

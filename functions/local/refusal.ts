@@ -1,5 +1,6 @@
 import { platform } from "node:os";
 import { Fault } from "../rewards/faults.ts";
+import { RefusalError } from "./rewards-client.ts";
 
 /** Ends the process with a message when it isn't Linux: programs are never run with less isolation. */
 export function requireLinux(): void {
@@ -15,6 +16,7 @@ export function requireLinux(): void {
 export function refuseToStart(error: unknown): never {
   const code = (error as NodeJS.ErrnoException)?.code;
   if (error instanceof Fault) console.error(`${error.code}: ${error.message}`);
+  else if (error instanceof RefusalError) console.error(error.message);
   else if (code === "EADDRINUSE")
     console.error("The port is in use. Choose another with --port, or 0 for a free one.");
   else console.error(error);

@@ -6,7 +6,7 @@ export interface SampleLine {
   readonly status: string;
   readonly reason?: string;
   readonly verdicts?: readonly { readonly verdict: string }[];
-  readonly fault?: { readonly code: string };
+  readonly fault?: { readonly code: string; readonly detail: string };
 }
 
 export interface GradedBatch {
@@ -23,9 +23,21 @@ export interface GradedBatch {
 export interface EndpointAddress {
   readonly url: string;
   readonly apiKey: string;
+  /** Gives up what is under way. */
+  readonly signal?: AbortSignal;
 }
 
-/** One call with a JSON answer. Throws with the server's own words when it refuses. */
+/** The server refused; the message has its own words. */
+export class RefusalError extends Error {
+  readonly status: number;
+
+  constructor(status: number, words: string) {
+    super(`${status}: ${words}`);
+    this.status = status;
+  }
+}
+
+/** One call with a JSON answer. Throws a `RefusalError` when the server refuses. */
 export async function callEndpoint(
   endpoint: EndpointAddress,
   method: string,
@@ -36,12 +48,13 @@ export async function callEndpoint(
     method,
     headers: { authorization: `Bearer ${endpoint.apiKey}`, "content-type": "application/json" },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    signal: endpoint.signal ?? null,
   });
-  if (!response.ok) throw new Error(`${response.status}: ${await response.text()}`);
+  if (!response.ok) throw await readRefusal(response);
   return response.json();
 }
 
-/** Grades a batch and calls `onResult` as each sample ends. Throws with the server's own words when it refuses. */
+/** Grades a batch and calls `onResult` as each sample ends. Throws a `RefusalError` when the server refuses. */
 export async function requestRewards(
   endpoint: EndpointAddress,
   batch: unknown,
@@ -55,17 +68,32 @@ export async function requestRewards(
       accept: "application/x-ndjson",
     },
     body: JSON.stringify(batch),
+    signal: endpoint.signal ?? null,
   });
-  if (!response.ok || !response.body) throw new Error(`${response.status}: ${await response.text()}`);
+  if (!response.ok || !response.body) throw await readRefusal(response);
   let summary: GradedBatch | undefined;
   for await (const line of splitLines(response.body)) {
     const event = JSON.parse(line);
     if (event.type === "result") onResult(event);
     else if (event.type === "summary") summary = event;
-    else if (event.type === "error") throw new Error(`${event.code}: ${event.detail}`);
+    else if (event.type === "error") throw new RefusalError(event.status, `${event.code}: ${event.detail}`);
   }
   if (!summary) throw new Error("the answer was cut: its last line is missing");
   return summary;
+}
+
+async function readRefusal(response: Response): Promise<RefusalError> {
+  return new RefusalError(response.status, wordsOf(await response.text()));
+}
+
+/** What a problem says; anything else as it is. */
+function wordsOf(text: string): string {
+  try {
+    const { code, detail } = JSON.parse(text);
+    return code === undefined ? text : `${code}: ${detail}`;
+  } catch {
+    return text;
+  }
 }
 
 async function* splitLines(body: AsyncIterable<Uint8Array>): AsyncGenerator<string> {

@@ -9,9 +9,18 @@
 import { randomUUID } from "node:crypto";
 import { parseArgs } from "node:util";
 import { readArguments } from "../command-arguments.ts";
+import { Fault } from "../rewards/faults.ts";
+import { listenForEnd } from "./ending.ts";
 import { readEnvironment } from "./environment.ts";
+import { endpointAt, listServices, requireReachable } from "./reach.ts";
 import { refuseToStart, requireLinux } from "./refusal.ts";
-import { callEndpoint, type GradedBatch, requestRewards } from "./rewards-client.ts";
+import {
+  callEndpoint,
+  type EndpointAddress,
+  type GradedBatch,
+  RefusalError,
+  requestRewards,
+} from "./rewards-client.ts";
 import { smokeCompletions, smokeRewards, smokeTask } from "./smoke-programs.ts";
 import { startLocalStack } from "./stack.ts";
 
@@ -21,11 +30,9 @@ const usage = `npm run smoke [-- --e2b]
 
   CODE_REWARDS_URL, CODE_REWARDS_API_KEY  an endpoint to use instead of one that is started here`;
 
-interface Endpoint {
-  readonly url: string;
-  readonly apiKey: string;
-  /** Ends what was started here, and returns the sandboxes that are still there. */
-  close(): Promise<readonly string[]>;
+interface Endpoint extends EndpointAddress {
+  /** Ends what was started here; throws a `Fault` when a sandbox is left. */
+  close(): Promise<void>;
 }
 
 function say(line: string): void {
@@ -35,7 +42,7 @@ function say(line: string): void {
 interface Choice {
   readonly useE2b: boolean;
   /** An endpoint that is there already. */
-  readonly given: { readonly url: string; readonly apiKey: string } | null;
+  readonly given: EndpointAddress | null;
 }
 
 function readChoice(): Choice {
@@ -46,48 +53,55 @@ function readChoice(): Choice {
   return { useE2b: values.e2b, given: { url, apiKey } };
 }
 
-async function openEndpoint({ useE2b, given }: Choice): Promise<Endpoint> {
+async function openEndpoint({ useE2b, given }: Choice, signal: AbortSignal): Promise<Endpoint> {
   if (given !== null) {
     say(`using the endpoint at ${given.url}`);
-    return { ...given, close: async () => [] };
+    await requireReachable([endpointAt(given.url)], signal);
+    return { ...given, signal, close: async () => {} };
   }
   if (!useE2b) requireLinux();
+  const options = readEnvironment(process.env, { useE2b });
+  await requireReachable(listServices(options), signal);
   const where = useE2b ? "with E2B's sandboxes" : "with sandboxes on this machine";
   say(`starting an endpoint ${where}; a worker proves its isolation first`);
-  const stack = await startLocalStack({ port: 0, ...readEnvironment(process.env, { useE2b }) });
+  const { url, apiKey, close } = await startLocalStack({ port: 0, ...options, signal });
   say("a worker is ready");
-  return {
-    url: stack.url,
-    apiKey: stack.apiKey,
-    async close() {
-      const left = await stack.emptyPool();
-      await stack.close();
-      return left;
-    },
-  };
+  return { url, apiKey, signal, close };
 }
 
 /** Registers the run that this command's batches count for, so that its workers can be ended with it. */
-async function startRun(endpoint: Endpoint): Promise<string> {
-  const runId = `smoke-${randomUUID()}`;
+async function startRun(endpoint: Endpoint, runId: string): Promise<void> {
   await callEndpoint(endpoint, "PUT", `/v1/runs/${runId}`, { name: "smoke", workers: 1 });
-  return runId;
 }
 
-/** Finishes the run; returns what E2B's list still shows of it. */
-async function finishRun(endpoint: Endpoint, runId: string): Promise<readonly string[]> {
-  const answer = await callEndpoint(endpoint, "DELETE", `/v1/runs/${runId}`);
-  return (answer as { remaining_sandboxes: string[] }).remaining_sandboxes;
+/** Finishes the run, also when this command was told to end; returns what E2B's list still shows of it. */
+async function finishRun({ url, apiKey }: Endpoint, runId: string): Promise<readonly string[]> {
+  try {
+    const answer = await callEndpoint({ url, apiKey }, "DELETE", `/v1/runs/${runId}`);
+    return (answer as { remaining_sandboxes: string[] }).remaining_sandboxes;
+  } catch (error) {
+    if (error instanceof RefusalError && error.status === 404) return []; // it was never registered
+    throw error;
+  }
 }
 
-function grade(endpoint: Endpoint, runId: string): Promise<GradedBatch> {
+interface Graded extends GradedBatch {
+  /** Why a sample has no reward, by its index. */
+  readonly reasons: ReadonlyMap<number, string>;
+}
+
+async function grade(endpoint: Endpoint, runId: string): Promise<Graded> {
   const names = Object.keys(smokeCompletions);
   const samples = Object.values(smokeCompletions).map((completion) => ({ task: "records", completion }));
   const batch = { run_id: runId, tasks: { records: smokeTask }, samples };
-  return requestRewards(endpoint, batch, (result) => {
+  const reasons = new Map<number, string>();
+  const answer = await requestRewards(endpoint, batch, (result) => {
+    const { index, reward, status, reason, fault } = result;
+    if (fault) reasons.set(index, `${fault.code}: ${fault.detail}`);
     const verdicts = result.verdicts?.map(({ verdict }) => verdict).join(", ");
-    say(`  ${names[result.index]}: ${result.reward} (${verdicts ?? result.reason ?? result.status})`);
+    say(`  ${names[index]}: ${reward} (${verdicts ?? reason ?? reasons.get(index) ?? status})`);
   });
+  return { ...answer, reasons };
 }
 
 function nameRewards({ rewards }: GradedBatch): Record<string, number | null> {
@@ -95,42 +109,53 @@ function nameRewards({ rewards }: GradedBatch): Record<string, number | null> {
 }
 
 /** What is wrong with a batch's answer; empty when nothing is. */
-function findFaults(batch: GradedBatch): string[] {
-  const rewards = nameRewards(batch);
-  return Object.entries(smokeRewards).flatMap(([name, expected]) =>
-    rewards[name] === expected ? [] : [`${name} got ${rewards[name]}, not ${expected}`],
-  );
+function findFaults({ rewards, reasons }: Graded): string[] {
+  return Object.entries(smokeRewards).flatMap(([name, expected], i) => {
+    const reward = rewards[i] ?? null;
+    if (reward === expected) return [];
+    const why = reward === null ? ` (${reasons.get(i) ?? "without a reason"})` : "";
+    return [`${name} got ${reward}${why}, not ${expected}`];
+  });
 }
 
-async function smoke(choice: Choice): Promise<string[]> {
-  const endpoint = await openEndpoint(choice);
-  const problems: string[] = [];
-  let runId: string | undefined;
-  try {
-    runId = await startRun(endpoint);
-    say("grading five programs");
-    const first = await grade(endpoint, runId);
-    say("grading them again, on the same worker");
-    const second = await grade(endpoint, runId);
-    problems.push(...findFaults(first), ...findFaults(second));
-    if (second.usage.workers_created > 0) problems.push("the second batch had to create workers");
-    const seconds = first.usage.worker_seconds + second.usage.worker_seconds;
-    say(`worker seconds: ${seconds.toFixed(2)}; retries: ${first.usage.retries + second.usage.retries}`);
-    console.log(JSON.stringify(nameRewards(first)));
-  } finally {
-    const left = runId === undefined ? [] : [...(await finishRun(endpoint, runId))];
-    left.push(...(await endpoint.close()));
-    if (left.length > 0) problems.push(`sandboxes still running: ${left.join(", ")}`);
-    else say("no sandbox is left running");
-  }
+async function gradeTwice(endpoint: Endpoint, runId: string): Promise<string[]> {
+  await startRun(endpoint, runId);
+  say("grading five programs");
+  const first = await grade(endpoint, runId);
+  say("grading them again, on the same worker");
+  const second = await grade(endpoint, runId);
+  const problems = [...findFaults(first), ...findFaults(second)];
+  if (second.usage.workers_created > 0) problems.push("the second batch had to create workers");
+  const seconds = first.usage.worker_seconds + second.usage.worker_seconds;
+  say(`worker seconds: ${seconds.toFixed(2)}; retries: ${first.usage.retries + second.usage.retries}`);
+  console.log(JSON.stringify(nameRewards(first)));
   return problems;
 }
 
+async function smoke(choice: Choice, signal: AbortSignal): Promise<string[]> {
+  const endpoint = await openEndpoint(choice, signal);
+  const runId = `smoke-${randomUUID()}`;
+  try {
+    return await gradeTwice(endpoint, runId);
+  } finally {
+    await leaveNothing(endpoint, runId);
+  }
+}
+
+/** Ends the run, then what was started here, whatever became of the run. */
+async function leaveNothing(endpoint: Endpoint, runId: string): Promise<void> {
+  const left = await finishRun(endpoint, runId).finally(endpoint.close);
+  if (left.length > 0) throw new Fault("sandbox_unavailable", `sandboxes still running: ${left.join(", ")}`);
+  say("no sandbox is left running");
+}
+
 const choice = readArguments(readChoice, usage);
+const ending = listenForEnd();
 try {
-  const problems = await smoke(choice);
+  const problems = await smoke(choice, ending.signal);
   for (const problem of problems) say(`failed: ${problem}`);
   process.exit(problems.length > 0 ? 1 : 0);
 } catch (error) {
+  if (ending.signal.aborted && error === ending.signal.reason) process.exit(ending.exitCode());
   refuseToStart(error);
 }

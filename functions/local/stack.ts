@@ -16,11 +16,12 @@ import { defaultRunId, defaultRunWorkers } from "../pool/runs/run-row.ts";
 import { type PoolSettings, plans } from "../pool/settings.ts";
 import { Fault } from "../rewards/faults.ts";
 import type { Clock } from "../rewards/ports.ts";
-import { type Service, wireService } from "../wiring.ts";
+import { type Service, type ServiceSettings, wireService } from "../wiring.ts";
 import { localDynamoDbAccess, startDynamoDb } from "./dynamodb.ts";
 import { type E2bServer, startE2bServer } from "./e2b/server.ts";
+import { emptyPool, endPool } from "./emptying.ts";
 import { listHostCpus } from "./host-cpus.ts";
-import { serveOnLoopback } from "./http-server.ts";
+import { type HttpServer, listenOnLoopback } from "./http-server.ts";
 import { addSweepRoute, sweepEveryMinute } from "./sweeping.ts";
 
 // The SDK's advice concerns deployments, which run on newer Nodes; here it would only hide the lines that matter.
@@ -57,6 +58,8 @@ export interface LocalStackOptions {
   readonly random?: () => number;
   /** Whether the pool is swept every minute, as the deployed cron does. Default: true. */
   readonly cron?: boolean;
+  /** Gives up the start: what was started by then is ended, and the start rejects with the signal's reason. */
+  readonly signal?: AbortSignal;
 }
 
 export interface LocalStack {
@@ -70,26 +73,41 @@ export interface LocalStack {
   readonly e2bServer: E2bServer | null;
   /** Kills the pool's sandboxes; returns the ids that E2B's own list still shows afterwards. */
   emptyPool(): Promise<readonly string[]>;
-  /** Ends everything that was started. */
+  /**
+   * Ends everything that was started: requests are answered, then the sandboxes are ended. Said again, it is the same
+   * end. Rejects with what could not be ended once all else is.
+   */
   close(): Promise<void>;
 }
 
 /** Starts the stack. Throws, saying what to do, when this host can't isolate programs. */
 export async function startLocalStack(options: LocalStackOptions): Promise<LocalStack> {
+  const { signal = new AbortController().signal } = options;
   const closers: (() => Promise<void>)[] = [keepProcessAlive()];
-  const close = async () => {
-    for (const closeOne of closers.splice(0).reverse()) await closeOne();
-  };
-  const closeQuietly = async () => {
-    // What can't be ended here ends with this process; the first error is the one to be told.
-    for (const closeOne of closers.splice(0).reverse()) await closeOne().catch(() => {});
+  let closing: Promise<void> | null = null;
+  const close = () => {
+    closing ??= closeAll(closers);
+    return closing;
   };
   try {
-    return { ...(await startParts(options, closers)), close };
+    return { ...(await startParts({ ...options, signal }, closers)), close };
   } catch (error) {
-    await closeQuietly();
-    throw error;
+    const problem = await close().then(
+      () => null,
+      (left: unknown) => left,
+    );
+    // Of a start that was given up only what is left behind is worth a word.
+    throw signal.aborted ? (problem ?? signal.reason) : error;
   }
+}
+
+/** Ends the last part first, and every one, whatever becomes of the others. Throws the first problem. */
+async function closeAll(closers: readonly (() => Promise<void>)[]): Promise<void> {
+  const problems: unknown[] = [];
+  for (const closeOne of closers.toReversed()) {
+    await closeOne().catch((problem: unknown) => problems.push(problem));
+  }
+  if (problems.length > 0) throw problems[0];
 }
 
 /** A pause keeps no process alive, and before there is a server nothing else may: the start would end in the middle. */
@@ -98,11 +116,16 @@ function keepProcessAlive(): () => Promise<void> {
   return async () => clearInterval(timer);
 }
 
+type StartOptions = LocalStackOptions & { readonly signal: AbortSignal };
+
 async function startParts(
-  options: LocalStackOptions,
+  options: StartOptions,
   closers: (() => Promise<void>)[],
 ): Promise<Omit<LocalStack, "close">> {
-  const plan = { ...plans[options.plan ?? "hobby"], ...(options.slots && { slots: options.slots }) };
+  const { signal } = options;
+  // First of all: a port that is taken is told before anything else is started.
+  const server = await listenOnLoopback(options.port);
+  closers.push(server.close);
   const e2bServer = options.e2b ? null : await startEmbeddedE2b(options);
   if (e2bServer) closers.push(e2bServer.close);
   const e2b = options.e2b ?? embeddedE2bOptions(e2bServer);
@@ -113,35 +136,21 @@ async function startParts(
     ...options.dynamoDb,
     endpoint: options.dynamoDbEndpoint ?? dynamoDb?.endpoint ?? "",
   };
+  signal.throwIfAborted();
   await ensureTable(createDynamoDbClient(dynamoDbOptions), tableName, systemClock);
-  const lines = createLineLog(console.error);
   const apiKey = options.apiKey ?? randomBytes(24).toString("base64url");
-  const service = wireService(
-    {
-      apiKeys: [apiKey],
-      e2b,
-      dynamoDb: dynamoDbOptions,
-      tableName,
-      plan,
-      // What E2B's default template has, so that a task which fits here fits there.
-      worker: options.worker ?? defaultShape,
-      ...(options.poolTimes && { poolTimes: options.poolTimes }),
-    },
-    {
-      clock: options.clock ?? systemClock,
-      ...(options.random && { random: options.random }),
-      ...lines,
-    },
-  );
+  const lines = createLineLog(console.error);
+  const service = wireLocalService(options, { apiKey, e2b, dynamoDb: dynamoDbOptions }, lines);
   // A pool whose table ends with this process is nobody else's: its sandboxes must not outlive it.
-  if (dynamoDb) closers.push(async () => void (await emptyPool(service)));
-  await warmUp(service, (fault) => {
+  if (dynamoDb && !e2bServer) closers.push(() => endPool(service));
+  await warmUp(service, signal, (fault) => {
     if (e2bServer) throw fault;
     lines.reportPool({ kind: "fault", fault });
   });
+  signal.throwIfAborted();
   if (options.cron ?? true) closers.push(sweepEveryMinute(service));
-  const server = await serveOnLoopback(addSweepRoute(service, apiKey), options.port);
-  closers.push(server.close, service.stop);
+  server.serve(addSweepRoute(service, apiKey));
+  closers.push(() => stopServing(server, service));
   return {
     url: server.url,
     apiKey,
@@ -152,6 +161,37 @@ async function startParts(
     e2bServer,
     emptyPool: () => emptyPool(service),
   };
+}
+
+function wireLocalService(
+  options: LocalStackOptions,
+  { apiKey, e2b, dynamoDb }: Pick<ServiceSettings, "e2b" | "dynamoDb"> & { readonly apiKey: string },
+  lines: ReturnType<typeof createLineLog>,
+): Service {
+  return wireService(
+    {
+      apiKeys: [apiKey],
+      e2b,
+      dynamoDb,
+      tableName,
+      plan: { ...plans[options.plan ?? "hobby"], ...(options.slots && { slots: options.slots }) },
+      // What E2B's default template has, so that a task which fits here fits there.
+      worker: options.worker ?? defaultShape,
+      ...(options.poolTimes && { poolTimes: options.poolTimes }),
+    },
+    {
+      clock: options.clock ?? systemClock,
+      ...(options.random && { random: options.random }),
+      ...lines,
+    },
+  );
+}
+
+/** Batches end at once and say so to their callers; nothing that the service was asked to do is under way then. */
+async function stopServing(server: HttpServer, service: Service): Promise<void> {
+  server.refuse();
+  await service.stop();
+  await server.close();
 }
 
 function startEmbeddedE2b(options: LocalStackOptions): Promise<E2bServer> {
@@ -174,23 +214,20 @@ function embeddedE2bOptions(server: E2bServer | null): E2bOptions {
  * One worker is created before anybody asks, so that a host which can't isolate is found out at the start. Where E2B is
  * another's, the service starts all the same: it tells its callers what is wrong, and goes on when that is over.
  */
-async function warmUp({ leases, pool: { clock } }: Service, onFault: (fault: Fault) => void): Promise<void> {
+async function warmUp(
+  { leases, pool: { clock } }: Service,
+  signal: AbortSignal,
+  onFault: (fault: Fault) => void,
+): Promise<void> {
   const source = leases.forBatch({ runId: defaultRunId, batchId: "warm-up" });
   const deadlineAtMs = clock.nowMs() + warmUpMs;
   try {
-    const lease = await source.acquire({ deadlineAtMs, signal: new AbortController().signal });
+    const lease = await source.acquire({ deadlineAtMs, signal });
+    await lease?.release("healthy");
+    signal.throwIfAborted();
     if (lease === null) throw new Fault("no_capacity", `No worker could be created within ${warmUpMs} ms.`);
-    await lease.release("healthy");
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
     onFault(error);
   }
-}
-
-async function emptyPool({ pool, leases }: Service): Promise<readonly string[]> {
-  const { sandboxes } = pool;
-  await leases.settled();
-  const poolId = await pool.poolId();
-  await Promise.all((await sandboxes.list(poolId)).map(({ sandboxId }) => sandboxes.kill(sandboxId)));
-  return (await sandboxes.list(poolId)).map(({ sandboxId }) => sandboxId);
 }

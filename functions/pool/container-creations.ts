@@ -5,18 +5,26 @@
 import type { Fault } from "../rewards/faults.ts";
 import { type CreationContext, type CreationResult, createWorker } from "./creation.ts";
 import type { PoolEvent } from "./lease-source.ts";
+import type { PassOn } from "./passing-on.ts";
 import { backoffMs } from "./polling.ts";
 import { countServing, type PoolView } from "./pool-view.ts";
-import { releaseReady } from "./slots/release.ts";
 import type { Holder } from "./slots/write.ts";
 import type { Trouble } from "./trouble.ts";
 
 /** Who waits for a worker that is created. */
 export interface Waiter {
   readonly holder: Holder;
-  readonly deadlineAtMs: number;
-  readonly signal: AbortSignal;
   readonly trouble: Trouble;
+}
+
+export interface CreationUnderWay {
+  /** Resolves once it has come to an end, whatever that is. */
+  readonly ended: Promise<void>;
+  hasEnded(): boolean;
+  /** What came of it once it has ended, for the one who waited. Throws the table's faults. */
+  take(): CreationResult;
+  /** Nobody waits for it any more: it goes on, and its worker goes to others. */
+  leave(): void;
 }
 
 export interface ContainerCreations {
@@ -24,13 +32,12 @@ export interface ContainerCreations {
   lastFault(): Fault | null;
   /** Why none may be tried yet. */
   refusal(): Fault | null;
+  /** Whether one of this container was begun so lately that the pace allows no other. */
+  isPaced(): boolean;
   /** Slots that have a worker of use, or are about to. */
   countServing(view: PoolView): number;
-  /**
-   * Creates a worker in the slot, and leaves that to itself when the waiter's time is over first; null then. Throws the
-   * table's faults.
-   */
-  create(slot: number, waiter: Waiter): Promise<CreationResult | null>;
+  /** Begins to create a worker in the slot. */
+  begin(slot: number, waiter: Waiter): CreationUnderWay;
   /** Resolves once no creation is under way that nobody waits for. */
   settled(): Promise<void>;
 }
@@ -38,11 +45,13 @@ export interface ContainerCreations {
 interface State {
   readonly ctx: CreationContext;
   readonly report: (event: PoolEvent) => void;
+  readonly passOn: PassOn;
   readonly leftAlone: Set<Promise<unknown>>;
   /** Failures in a row, and why the last one failed. */
   failures: number;
   lastFault: Fault | null;
   notBeforeMs: number;
+  begunAtMs: number;
   /** Creations of which nobody knows whether they left a sandbox: generation by slot. */
   readonly unsure: Map<number, number>;
 }
@@ -50,57 +59,70 @@ interface State {
 export function createContainerCreations(
   ctx: CreationContext,
   report: (event: PoolEvent) => void,
+  passOn: PassOn,
 ): ContainerCreations {
   const state: State = {
     ctx,
     report,
+    passOn,
     leftAlone: new Set(),
     failures: 0,
     lastFault: null,
     notBeforeMs: 0,
+    begunAtMs: Number.NEGATIVE_INFINITY,
     unsure: new Map(),
   };
   return {
     lastFault: () => state.lastFault,
     refusal: () => (state.notBeforeMs > ctx.clock.nowMs() ? state.lastFault : null),
     countServing: (view) => countServing(ctx, view, ctx.clock.nowMs(), state.unsure),
-    create: (slot, waiter) => createWhileWaitedFor(state, slot, waiter),
+    isPaced: () => ctx.clock.nowMs() < state.begunAtMs + ctx.settings.createIntervalMs,
+    begin: (slot, waiter) => begin(state, slot, waiter),
     settled: async () => {
       while (state.leftAlone.size > 0) await Promise.allSettled(state.leftAlone);
     },
   };
 }
 
-async function createWhileWaitedFor(
-  state: State,
-  slot: number,
-  { holder, deadlineAtMs, signal, trouble }: Waiter,
-): Promise<CreationResult | null> {
+function begin(state: State, slot: number, { holder, trouble }: Waiter): CreationUnderWay {
   const { ctx } = state;
-  let waitedFor = true;
-  const creation = createWorker(ctx, slot, holder.runTag, () => (waitedFor ? holder : null)).then((result) =>
-    noteResult(state, result),
+  let isWaitedFor = true;
+  let outcome: (() => CreationResult) | null = null;
+  state.begunAtMs = ctx.clock.nowMs();
+  const creation = createWorker(ctx, slot, holder.runTag, () => (isWaitedFor ? holder : null)).then(
+    (result) => noteResult(state, result),
   );
-  const done = new AbortController();
-  const timeIsUp = ctx.clock
-    .sleep(deadlineAtMs - ctx.clock.nowMs(), AbortSignal.any([signal, done.signal]))
-    .then(() => null);
-  try {
-    const first = await Promise.race([trouble.watchCreation(creation), timeIsUp]);
-    if (first !== null) return first;
-    waitedFor = false;
-    leaveToItself(state, creation);
-    return null;
-  } finally {
-    done.abort();
-  }
+  const ended = trouble.watchCreation(creation).then(
+    (result) => {
+      outcome = () => result;
+    },
+    (error: unknown) => {
+      outcome = () => {
+        throw error;
+      };
+    },
+  );
+  return {
+    ended,
+    hasEnded: () => outcome !== null,
+    take() {
+      if (outcome === null) throw new Error("the creation is under way");
+      isWaitedFor = false;
+      return outcome();
+    },
+    leave() {
+      if (isWaitedFor) leaveToItself(state, creation);
+      isWaitedFor = false;
+    },
+  };
 }
 
-function leaveToItself({ ctx, report, leftAlone }: State, creation: Promise<CreationResult>): void {
+function leaveToItself(state: State, creation: Promise<CreationResult>): void {
+  const { report, passOn, leftAlone } = state;
   const freed = creation
     .then(async (result) => {
-      // It may have been published as leased in the very moment in which the search gave up.
-      if (result.kind === "published" && result.row.state === "leased") await releaseReady(ctx, result.row);
+      // It may have been published as leased in the very moment in which the search ended.
+      if (result.kind === "published" && result.row.state === "leased") await passOn(result.row);
     })
     .catch((fault: unknown) => report({ kind: "fault", fault }))
     .finally(() => leftAlone.delete(freed));

@@ -52,7 +52,12 @@ export async function createWorker(
   const made = await createInTime(ctx, claim, poolId);
   switch (made.kind) {
     case "created":
-      return publish(ctx, claim, { ...made, askedAtMs, maxAtMs: replaceAtMs(ctx, askedAtMs) }, holderNow());
+      return publish(
+        ctx,
+        claim,
+        { ...made, askedAtMs, maxAtMs: replaceAtMs(ctx, claim.slot, askedAtMs) },
+        holderNow(),
+      );
     case "refused":
       await freeClaim(ctx, claim);
       return { kind: "failed", fault: made.fault, claim: null };
@@ -113,12 +118,16 @@ export async function isGone({ sandboxes }: Pick<CreationContext, "sandboxes">, 
   return killed.kind !== "failed";
 }
 
+/** The golden ratio: its multiples are spread evenly over the whole numbers' gaps, however many there are. */
+const goldenRatio = 0.618_033_988_75;
+
 /**
  * From when a worker is replaced: between two thirds and five sixths of the plan's life.
  *
- * Spread, so that workers created together aren't replaced together; and never near the end, which the provider's
- * clock decides.
+ * Spread by the slot, so that workers created together aren't replaced together, not even by chance; and never near the
+ * end, which the provider's clock decides.
  */
-function replaceAtMs({ settings, random }: CreationContext, askedAtMs: number): number {
-  return askedAtMs + Math.round(settings.lifeMs * (5 / 6 - random() / 6));
+function replaceAtMs({ settings }: CreationContext, slot: number, askedAtMs: number): number {
+  const share = (slot * goldenRatio) % 1;
+  return askedAtMs + Math.round(settings.lifeMs * (2 / 3 + share / 6));
 }

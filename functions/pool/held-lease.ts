@@ -4,16 +4,21 @@
  * A refused extension means that another has the slot: `lost` is aborted, which stops the work. A store that does not
  * answer means nothing of the kind: extending goes on, and so does the work, because results of a worker that nobody
  * took are good, and one that somebody took refuses us by our fence.
+ *
+ * A worker's life ends, whoever holds it: no chunk is given more time than is left of it, and what a chunk leaves undone
+ * then is as lost as with a worker that was taken, by a cause that no program had a part in.
  */
 import { Fault } from "../rewards/faults.ts";
 import type { Chunk, WorkerEvent, WorkerLease } from "../rewards/ports.ts";
 import { isGone } from "./creation.ts";
+import type { PassedOn, PassOn } from "./passing-on.ts";
 import type { Sandboxes, WorkerFactory } from "./ports.ts";
+import type { PoolSettings } from "./settings.ts";
 import { type WorkerRow, workerOf } from "./slot-row.ts";
 import { emptySlot } from "./slots/empty.ts";
 import { extendLease } from "./slots/extend.ts";
-import { releaseDraining, releaseReady } from "./slots/release.ts";
-import { recordRenewal, ttlAllowedMs } from "./slots/renew.ts";
+import { releaseDraining } from "./slots/release.ts";
+import { lifeEndsAtMs, recordRenewal, renewalMs } from "./slots/renew.ts";
 import type { SlotContext } from "./slots/write.ts";
 
 /** Time until the next try after an extension that got no answer. */
@@ -34,10 +39,15 @@ export interface PoolLease extends WorkerLease {
   readonly lost: AbortSignal;
 }
 
+/** How a worker was given back. `drained`: it is not used again. */
+export type Released = PassedOn | "drained";
+
 export interface HoldOptions {
   readonly created: boolean;
-  /** Told once, when the worker went back: `ready` to be used again, or not. */
-  readonly onReleased: (slot: number, how: "ready" | "drained" | "lost") => void;
+  /** Gives a healthy worker to whoever is to have it next. */
+  readonly passOn: PassOn;
+  /** Told once, when the worker went back: to be used again, or not. */
+  readonly onReleased: (slot: number, how: Released) => void;
   /** Told what went wrong where nobody can be told by an exception. */
   readonly onFault: (fault: unknown) => void;
 }
@@ -73,21 +83,27 @@ export function holdLease(ctx: HoldContext, leased: WorkerRow, options: HoldOpti
     }
   }
 
+  const livesUntilMs = endOfUseMs(ctx.settings, leased);
+
   async function* execute(chunk: Chunk, signal: AbortSignal): AsyncIterable<WorkerEvent> {
     if (over.signal.aborted) throw new Error(`the lease of slot ${leased.slot} was given back`);
     // After a freeze the lease may long be another's: ask before work is started in vain.
     if (!lost.signal.aborted && ctx.clock.nowMs() >= (state.row.leaseUntilMs ?? 0)) await extend();
     lost.signal.throwIfAborted();
-    yield* untilLost(
-      executor.execute(chunk, leased.fence, AbortSignal.any([signal, lost.signal])),
-      lost.signal,
-    );
+    const leftMs = livesUntilMs - ctx.clock.nowMs();
+    if (leftMs <= 0) throw lifeIsOver(leased);
+    const inTime = chunk.deadlineMs <= leftMs ? chunk : { ...chunk, deadlineMs: leftMs };
+    const either = AbortSignal.any([signal, lost.signal]);
+    for await (const event of untilLost(executor.execute(inTime, leased.fence, either), lost.signal)) {
+      if (inTime !== chunk && event.kind === "summary" && event.end === "deadline") throw lifeIsOver(leased);
+      yield event;
+    }
   }
 
   async function release(condition: "healthy" | "broken"): Promise<void> {
     over.abort();
     try {
-      options.onReleased(leased.slot, await giveBack(ctx, state.row, condition));
+      options.onReleased(leased.slot, await giveBack(ctx, state.row, condition, options.passOn));
     } catch (error) {
       options.onFault(error); // the lease ends by itself
       options.onReleased(leased.slot, "lost");
@@ -101,6 +117,7 @@ export function holdLease(ctx: HoldContext, leased: WorkerRow, options: HoldOpti
     fencingToken: leased.fence,
     leasedAtMs: ctx.clock.nowMs(),
     created: options.created,
+    livesUntilMs,
     lost: lost.signal,
     execute,
     release(condition) {
@@ -130,11 +147,10 @@ async function giveBack(
   ctx: HoldContext,
   row: WorkerRow,
   condition: "healthy" | "broken",
-): Promise<"ready" | "drained" | "lost"> {
+  passOn: PassOn,
+): Promise<Released> {
   const wornOut = row.maxAtMs <= ctx.clock.nowMs() + ctx.settings.minRemainingMs;
-  if (condition === "healthy" && !wornOut) {
-    return (await releaseReady(ctx, row)) === null ? "lost" : "ready";
-  }
+  if (condition === "healthy" && !wornOut) return passOn(row);
   if ((await releaseDraining(ctx, row)) === null) return "lost";
   if (await isGone(ctx, row.sandboxId)) await emptySlot(ctx, row);
   return "drained"; // a failed kill leaves the slot draining, and the sweep does it again
@@ -144,12 +160,28 @@ async function giveBack(
 async function renewIfLate(ctx: HoldContext, row: WorkerRow): Promise<void> {
   const nowMs = ctx.clock.nowMs();
   if (row.ttlAtMs > nowMs + ctx.settings.holderRenewsBelowMs) return;
-  const ttlMs = ttlAllowedMs(ctx.settings, row, nowMs);
-  if (nowMs + ttlMs <= row.ttlAtMs) return;
+  const ttlMs = renewalMs(ctx.settings, row, nowMs);
+  if (ttlMs === null) return;
   const renewed = await ctx.sandboxes.renew(row.sandboxId, ttlMs);
   if (renewed.kind === "done") await recordRenewal(ctx, row.slot, row.sandboxId, nowMs + ttlMs);
 }
 
+/**
+ * Until when a worker is worked on at the most: a sixth of the plan's life after its replacement is due, so that workers
+ * made together don't end together, and never so late that the plan might end it first.
+ */
+function endOfUseMs(settings: PoolSettings, { bornAtMs, maxAtMs }: WorkerRow): number {
+  const spreadMs = maxAtMs + Math.round(settings.lifeMs / 6);
+  if (bornAtMs === undefined) return spreadMs;
+  return Math.min(spreadMs, lifeEndsAtMs(settings, bornAtMs) - settings.graceMs);
+}
+
 function leaseLost(row: WorkerRow): Fault {
-  return new Fault("worker_lost", `the lease of slot ${row.slot} was taken by another (fence ${row.fence})`);
+  const detail = `the lease of slot ${row.slot} was taken by another (fence ${row.fence})`;
+  return new Fault("worker_lost", detail, { isKnownCause: true });
+}
+
+function lifeIsOver(row: WorkerRow): Fault {
+  const detail = `the life of the worker in slot ${row.slot} is over, as the provider's plan has it`;
+  return new Fault("worker_lost", detail, { isKnownCause: true });
 }

@@ -10,15 +10,15 @@ import {
 } from "./slot-row.ts";
 import { nextCreateAtMs, pacingKey } from "./slots/pacing.ts";
 import type { SlotContext } from "./slots/write.ts";
-import { readWaiting, type WaitingRun } from "./waiting.ts";
+import { readWaiting, type WaitingBatch } from "./waiting.ts";
 
 export interface PoolView {
   /** One per slot of the settings, in order, and after them what lies above (the pool was made smaller). */
   readonly slots: readonly SlotRow[];
   /** From when the next creation may be admitted. */
   readonly nextCreateAtMs: number;
-  /** Runs that said they wait with no worker at all, some of them some time ago. */
-  readonly waiting: readonly WaitingRun[];
+  /** Batches that said they wait with no worker at all, some of them some time ago. */
+  readonly waiting: readonly WaitingBatch[];
 }
 
 /** Reads all slots and the pacing in one query; throws a `Fault` rather than show a part of them. */
@@ -95,18 +95,28 @@ function isFit(row: WorkerRow, settings: SlotContext["settings"], nowMs: number)
   );
 }
 
-/** Whether another run waits that holds nothing, and there is no free worker that it could have. */
-export function isAnotherRunWaiting(
-  ctx: SlotContext,
-  view: PoolView,
-  ownTag: string,
-  nowMs: number,
-): boolean {
-  if (fitWorkers(ctx, view, nowMs).length > 0) return false;
-  return view.waiting.some(
-    ({ runTag, waitsUntilMs }) =>
-      runTag !== ownTag && waitsUntilMs > nowMs && countHeld(ctx, view, runTag, nowMs) === 0,
-  );
+/** Batches that wait with no worker at all, as far as they are believed. */
+export function waitingBatches(ctx: SlotContext, view: PoolView, nowMs: number): WaitingBatch[] {
+  const hasNone = ({ runTag, batchTag }: WaitingBatch) =>
+    batchTag === null ? countHeld(ctx, view, runTag, nowMs) === 0 : !isHolding(view, batchTag);
+  return view.waiting.filter((waiting) => waiting.waitsUntilMs > nowMs && hasNone(waiting));
+}
+
+/** Whether the batch holds a worker. */
+export function isHolding(view: PoolView, batchTag: string): boolean {
+  return view.slots.some((row) => row.state === "leased" && row.heldForBatch === batchTag);
+}
+
+/**
+ * The batch that a free worker is kept for; null when it is anybody's. One that has a worker by now needs no other, and
+ * one that didn't come for it in time won't.
+ */
+export function keptFor(view: PoolView, row: SlotRow, nowMs: number): string | null {
+  const { state, heldForBatch, leaseUntilMs = 0, lastUsedAtMs = 0 } = row;
+  if (state !== "ready" || heldForBatch === undefined) return null;
+  // The two times are of one clock, and tell for how long; the second condition is for clocks that differ.
+  const isOver = leaseUntilMs <= nowMs || nowMs < lastUsedAtMs - (leaseUntilMs - lastUsedAtMs);
+  return isOver || isHolding(view, heldForBatch) ? null : heldForBatch;
 }
 
 /** Workers that batches of the run hold; one whose lease is over is there to be taken, by the run itself too. */

@@ -1,6 +1,7 @@
 /**
  * The pool's sizes and times. Every time is in milliseconds and every one has a reason beside it.
  */
+import { longestDeadlineMs } from "../rewards/batch.ts";
 
 /** What the sandbox provider's plan allows. */
 export interface Plan {
@@ -70,6 +71,7 @@ export function poolSettings(
 }
 
 function settingsProblems(s: PoolSettings): string[] {
+  const leastLifeMs = longestDeadlineMs + s.createTimeoutMs + s.minRemainingMs;
   const rules: [boolean, string][] = [
     [Number.isInteger(s.slots) && s.slots >= 1 && s.slots <= 1_000, "slots must be 1 to 1000"],
     [s.createIntervalMs > 0, "createIntervalMs must be positive"],
@@ -81,6 +83,11 @@ function settingsProblems(s: PoolSettings): string[] {
     ],
     [s.minRemainingMs > s.leaseMs + s.graceMs, "a worker must outlive a lease"],
     [s.minRemainingMs < s.ttlMs && s.minRemainingMs < s.lifeMs / 2, "a new worker must have life left"],
+    [
+      s.lifeMs >= leastLifeMs,
+      `lifeMs is ${s.lifeMs}, and must be at least ${leastLifeMs}: a batch's deadline_ms may be ${longestDeadlineMs}, ` +
+        "and a worker made for it must outlive that",
+    ],
     [Buffer.byteLength(s.supervisorVersion) <= 12, "supervisorVersion must have at most 12 bytes"],
     [s.supervisorVersion !== "", "supervisorVersion must not be empty"],
   ];

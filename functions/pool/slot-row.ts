@@ -23,7 +23,7 @@ export interface SlotRow {
   readonly access?: string;
   /** New for each write that takes the slot: tells a writer whose answer was lost that it won. */
   readonly owner?: string;
-  /** Until when the creator, holder or drainer has the slot for itself. */
+  /** Until when the creator, holder or drainer has the slot for itself, or a free worker is kept for a batch. */
   readonly leaseUntilMs?: number;
   readonly bornAtMs?: number;
   /** When the sandbox dies unless renewed. */
@@ -37,7 +37,7 @@ export interface SlotRow {
   readonly supervisorVersion?: string;
   /** Tag of the run that the worker was created for. */
   readonly createdForRun?: string;
-  /** Tags of the run and of the batch's attempt that hold the lease. */
+  /** Tags of the run and of the batch's attempt that hold the lease; of a free worker, of the batch that it is kept for. */
   readonly heldForRun?: string;
   readonly heldForBatch?: string;
 }

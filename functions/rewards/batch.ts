@@ -13,6 +13,9 @@ export interface Sample {
   readonly completion: Completion | HeldText;
 }
 
+/** The longest time that a batch may ask for: what it needs must last for so long. */
+export const longestDeadlineMs = 840_000;
+
 export interface Batch {
   readonly samples: readonly Sample[];
   readonly extraction: ExtractionOptions;

@@ -45,6 +45,8 @@ export interface Board {
   endAsSyntaxError(program: PlannedProgram, detail: string): boolean;
   fail(program: PlannedProgram, fault: Fault): void;
   failAll(fault: Fault): void;
+  /** No worker takes the chunk's request, it is too large: its cases go back, for free, to be sent in smaller ones. */
+  splitChunk(assignment: Assignment): void;
   /** The worker gave up cases of one chunk. */
   giveBack(program: PlannedProgram, cases: GivenBack): void;
 }
@@ -153,6 +155,16 @@ export function createBoard(
     failAll(fault) {
       for (const program of programs) fail(program, fault);
     },
+    splitChunk({ portions, bytes }) {
+      const [first] = portions;
+      const isSingle = portions.length === 1 && first?.caseIndexes.length === 1;
+      if (isSingle) return fail(first.program, describeTooLarge(bytes));
+      queue.limitBytes(Math.floor(bytes / 2)); // so that it ends, with single cases at the latest
+      for (const { program, caseIndexes } of portions) {
+        if (stateOf(program).isSettled) continue;
+        for (const caseIndex of caseIndexes) queue.putBack(program, caseIndex, false);
+      }
+    },
     giveBack(program, cases) {
       const state = stateOf(program);
       if (state.isSettled) return;
@@ -205,6 +217,13 @@ function chargeFreeReturn(faults: FaultRecord, caseIndex: number): boolean {
   if (faults.retriedCases.has(caseIndex)) return false;
   faults.retriedCases.add(caseIndex);
   return true;
+}
+
+function describeTooLarge(bytes: number): Fault {
+  const detail =
+    `The program and one of its test cases are a request of ${bytes} bytes, ` +
+    "which is more than a worker, or a proxy before it, takes.";
+  return new Fault("invalid_task", detail);
 }
 
 function describePoison(fault: Fault): Fault {

@@ -61,7 +61,7 @@ interface Pace {
 
 interface ChunkRun {
   readonly setup: ChunkSetup;
-  readonly alone: boolean;
+  readonly assignment: Assignment;
   readonly tracked: ReadonlyMap<string, Tracked>;
   readonly pace: Pace;
   /** A case was not isolated here: the worker is not to be used again. */
@@ -80,7 +80,7 @@ export async function runChunk(
 ): Promise<"healthy" | "broken"> {
   const run: ChunkRun = {
     setup,
-    alone: assignment.alone,
+    assignment,
     tracked: track(assignment),
     pace: { firstStartAtMs: null, openCases: countCases(assignment), endedCases: 0 },
     isolationFailed: false,
@@ -97,8 +97,10 @@ export async function runChunk(
   } catch (error) {
     if (setup.signal.aborted) return "healthy";
     if (!(error instanceof Fault) || endsBatch(error)) throw error;
-    giveBackRest(run, error, error.code === "worker_lost" || error.code === "supervisor_protocol");
-    return "broken";
+    // Where only the way broke, whatever was under way when it did is run alone, too; but the worker is as good as any.
+    const isWay = error.code === "sandbox_unavailable";
+    giveBackRest(run, error, isWay || error.code === "worker_lost" || error.code === "supervisor_protocol");
+    return isWay ? "healthy" : "broken";
   }
 }
 
@@ -192,7 +194,7 @@ function endCase(run: ChunkRun, tracked: Tracked, caseIndex: number, outcome: Ca
     suspects: [],
     touched: [caseIndex],
     innocent: [],
-    whileAlone: run.alone,
+    whileAlone: run.assignment.alone,
   });
 }
 
@@ -228,6 +230,10 @@ function settleRest(run: ChunkRun, end: ChunkEnd): "healthy" | "broken" {
       return run.isolationFailed ? "broken" : "healthy";
     case "cancelled":
       throw new Fault("cancelled", "The batch was cancelled.");
+    case "too_large":
+      if (run.pace.firstStartAtMs !== null) throw breaksProtocol("refused a chunk that it had begun");
+      run.setup.board.splitChunk(run.assignment);
+      return "healthy";
     case "superseded":
       giveBackRest(run, takenOver(), false);
       return "broken";
@@ -261,7 +267,7 @@ function giveBackRest(run: ChunkRun, fault: Fault, suspicious: boolean): void {
       suspects: suspicious ? started : [],
       touched: sparesWaiting ? [] : [...started, ...waiting],
       innocent: sparesWaiting ? waiting : [],
-      whileAlone: run.alone,
+      whileAlone: run.assignment.alone,
     });
   }
 }

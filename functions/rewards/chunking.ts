@@ -11,14 +11,13 @@ export const chunkLimits = {
   smallestPrograms: 5,
   smallestCases: 48,
   largestCases: 512,
-  /** Of sources and inputs, as UTF-8. */
+  /** Of a request, as it is sent; only one that holds a single case may be larger. */
   largestBytes: 4 * 1024 * 1024,
 } as const;
 
 export interface ChunkFill {
   readonly programs: number;
   readonly cases: number;
-  readonly bytes: number;
 }
 
 /** The number of cases to aim for when `queuedCases` wait and `workers` share them. */

@@ -51,6 +51,8 @@ const CASES_PER_WORKER = 16;
 const AHEAD_MS = 250;
 /** Between a request for a worker that failed and the next one, while other workers are here. */
 const REST_MS = 5_000;
+/** A worker with less of its life left is given back: a case may take three minutes, at its limit's hard cap. */
+const LIFE_LEFT_MS = 180_000;
 /** A batch that is over soon need not ask who else would like its workers. */
 const YIELD_AFTER_MS = 3_000;
 
@@ -273,12 +275,13 @@ async function runChunks(state: Dispatch, lease: WorkerLease, sinceMs: number): 
   let present = startChunk(state, lease, null);
   while (present !== null) {
     await present.nearlyEnded;
-    const yields = await shouldYield(state, sinceMs);
+    const isAging = isNearItsEnd(state, lease);
+    const yields = isAging || (await shouldYield(state, sinceMs));
     const ahead = !yields && mayRunAhead(state, present) ? startChunk(state, lease, present) : null;
     const condition = await waitForEnd(state, present, ahead);
     if (condition === "broken") return condition;
     if (yields) {
-      rest(state);
+      if (!isAging) rest(state);
       break;
     }
     present = ahead ?? startChunk(state, lease, null);
@@ -339,6 +342,14 @@ function letGo(state: Dispatch, lease: WorkerLease, condition: Condition): void 
   const released = lease.release(condition);
   released.catch(() => {}); // whoever awaits all of them learns of it
   state.leaving.push(released);
+}
+
+/** Whether the worker has too little of its life left for another chunk; a younger one does the rest. */
+function isNearItsEnd(
+  { setup }: Dispatch,
+  { livesUntilMs = Number.POSITIVE_INFINITY }: WorkerLease,
+): boolean {
+  return livesUntilMs - setup.clock.nowMs() < LIFE_LEFT_MS;
 }
 
 /** One of several workers goes to somebody who has none; those that stay do the rest of the work. */

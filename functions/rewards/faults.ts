@@ -26,6 +26,8 @@ export class Fault extends Error {
   readonly retryable: boolean;
   /** How long whoever refused asked us to wait, from the moment of the refusal; null when it said nothing. */
   readonly retryAfterMs: number | null;
+  /** Of a lost worker: that it is known what ended it, and that no program did. */
+  readonly isKnownCause: boolean;
 
   constructor(
     code: FaultCode,
@@ -33,6 +35,7 @@ export class Fault extends Error {
     options: {
       readonly retryable?: boolean;
       readonly retryAfterMs?: number | null;
+      readonly isKnownCause?: boolean;
       readonly cause?: unknown;
     } = {},
   ) {
@@ -40,6 +43,7 @@ export class Fault extends Error {
     this.name = "Fault";
     this.code = code;
     this.retryAfterMs = options.retryAfterMs ?? null;
+    this.isKnownCause = options.isKnownCause ?? false;
     this.retryable = options.retryable ?? (code !== "invalid_task" && code !== "misconfigured");
   }
 }

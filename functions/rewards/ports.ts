@@ -30,7 +30,7 @@ export interface ProgramJob {
   readonly source: string;
   /** `main` where nothing is said. */
   readonly mode?: RunMode;
-  /** The checker's source; for `checked` only. */
+  /** The checker's source; for `checked` only. Programs of one chunk may share it. */
   readonly checker?: string;
   readonly inputs: readonly string[];
   readonly limits: Limits;
@@ -38,7 +38,7 @@ export interface ProgramJob {
 
 /** What one worker is asked to do in one request. */
 export interface Chunk {
-  /** New for every attempt; a worker refuses one that it has seen. */
+  /** New for every attempt, and not to be guessed: a worker refuses one that it has seen, and its answer names it. */
   readonly chunkId: string;
   /** Time left, counted from the moment the worker reads the request. */
   readonly deadlineMs: number;
@@ -71,8 +71,11 @@ export interface CaseOutcome {
   readonly peakRssKib: number;
 }
 
-/** Why a chunk's stream ended. Only after `completed` has every case an end. */
-export type ChunkEnd = "completed" | "deadline" | "cancelled" | "superseded";
+/**
+ * Why a chunk's stream ended. Only after `completed` has every case an end. `too_large`: the worker, or who stands before
+ * it, takes no request of this size; nothing of the chunk was started, and nothing is wrong with the worker.
+ */
+export type ChunkEnd = "completed" | "deadline" | "cancelled" | "superseded" | "too_large";
 
 /** What a worker tells while it works on a chunk. The last event of a whole stream is `summary`. */
 export type WorkerEvent =
@@ -100,6 +103,8 @@ export interface WorkerLease {
   readonly workerId: string;
   /** Whether the worker had to be created for this lease. */
   readonly created?: boolean;
+  /** When the worker's life ends: what runs then is lost. Before that a holder gives it back, at a chunk's end. */
+  readonly livesUntilMs?: number;
   execute(chunk: Chunk, signal: AbortSignal): AsyncIterable<WorkerEvent>;
   /** Gives the worker back; a `broken` one is drained and never used again. Never throws. */
   release(condition: "healthy" | "broken"): Promise<void>;

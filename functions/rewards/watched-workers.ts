@@ -4,7 +4,7 @@
  * Whoever ends it takes its workers, so losing one is the moment to ask why: only if nobody ended the batch does it go
  * on with another worker. A batch that waits for its workers has none to lose, and asks now and then instead.
  */
-import { Fault } from "./faults.ts";
+import { Fault, type FaultCode } from "./faults.ts";
 import type { Chunk, Clock, WorkerEvent, WorkerLease, WorkerSource } from "./ports.ts";
 
 export interface WatchOptions {
@@ -84,6 +84,9 @@ function watchLease(
   };
 }
 
+/** As which a batch that somebody ends may see it. */
+const losses: readonly FaultCode[] = ["worker_lost", "supervisor_protocol", "sandbox_unavailable"];
+
 async function* executeWatched(
   lease: WorkerLease,
   chunk: Chunk,
@@ -96,9 +99,7 @@ async function* executeWatched(
       yield event;
     }
   } catch (error) {
-    const mayBeTheEnd = error instanceof Fault && !signal.aborted;
-    if (mayBeTheEnd && (error.code === "worker_lost" || error.code === "supervisor_protocol"))
-      await throwEnd(findEnd);
+    if (error instanceof Fault && !signal.aborted && losses.includes(error.code)) await throwEnd(findEnd);
     throw error;
   }
 }

@@ -7,6 +7,7 @@
  */
 import { aimForCases, type ChunkFill, chunkLimits, isChunkFull, shareOfProgram } from "./chunking.ts";
 import type { PlannedProgram } from "./plan.ts";
+import { createRequestSizes, type RequestSize } from "./request-size.ts";
 import { firstStage } from "./stages.ts";
 
 /** The cases of one program in one chunk. */
@@ -20,6 +21,8 @@ export interface Assignment {
   readonly portions: readonly Portion[];
   /** A single case that came back from a chunk that went wrong. */
   readonly alone: boolean;
+  /** Of the request, at most. */
+  readonly bytes: number;
 }
 
 export interface WorkQueue {
@@ -36,6 +39,8 @@ export interface WorkQueue {
   letGo(program: PlannedProgram): void;
   /** So many of the program's cases may be handed out by now, the first ones; never fewer than before. */
   allow(program: PlannedProgram, cases: number): void;
+  /** From now on no chunk of several cases has more bytes than this. */
+  limitBytes(bytes: number): void;
   /** Forgets what waits of this program: its fate is known. */
   drop(program: PlannedProgram): void;
 }
@@ -57,6 +62,8 @@ export function createWorkQueue(programs: readonly PlannedProgram[]): WorkQueue 
   let head = 0;
   let alone: { program: PlannedProgram; caseIndex: number }[] = [];
   let together = 0;
+  let largestBytes: number = chunkLimits.largestBytes;
+  const startRequest = createRequestSizes();
   for (const program of programs) {
     const endCase = firstStage(program.task);
     const entry = { program, nextCase: 0, endCase, returned: [], listed: true, held: false, aloneCases: 0 };
@@ -72,19 +79,15 @@ export function createWorkQueue(programs: readonly PlannedProgram[]): WorkQueue 
   const takeTogether = (workers: number): Assignment => {
     const aimCases = aimForCases(together, workers);
     const portions: Portion[] = [];
-    let fill: ChunkFill = { programs: 0, cases: 0, bytes: 0 };
+    const size = startRequest();
+    let fill: ChunkFill = { programs: 0, cases: 0 };
     while (head < line.length && !isChunkFull(fill, aimCases)) {
       const entry = line[head] as Waiting;
       const share = entry.held ? 0 : shareOfProgram(countWaiting(entry), fill, aimCases);
-      const taken = takeCases(entry, share, chunkLimits.largestBytes - fill.bytes, portions.length === 0);
-      if (taken.caseIndexes.length > 0)
-        portions.push({ program: entry.program, caseIndexes: taken.caseIndexes });
-      together -= taken.caseIndexes.length;
-      fill = {
-        programs: portions.length,
-        cases: fill.cases + taken.caseIndexes.length,
-        bytes: fill.bytes + taken.bytes,
-      };
+      const caseIndexes = takeCases(entry, share, size, largestBytes);
+      if (caseIndexes.length > 0) portions.push({ program: entry.program, caseIndexes });
+      together -= caseIndexes.length;
+      fill = { programs: portions.length, cases: fill.cases + caseIndexes.length };
       if (countWaiting(entry) > 0 && !entry.held) break;
       entry.listed = false;
       head += 1;
@@ -93,7 +96,7 @@ export function createWorkQueue(programs: readonly PlannedProgram[]): WorkQueue 
       line = line.slice(head);
       head = 0;
     }
-    return { portions, alone: false };
+    return { portions, alone: false, bytes: size.bytes() };
   };
 
   return {
@@ -104,7 +107,10 @@ export function createWorkQueue(programs: readonly PlannedProgram[]): WorkQueue 
       const next = alone.shift();
       if (next === undefined) return null;
       (waiting.get(next.program) as Waiting).aloneCases -= 1;
-      return { portions: [{ program: next.program, caseIndexes: [next.caseIndex] }], alone: true };
+      const { program, caseIndex } = next;
+      const size = startRequest();
+      size.add(program, size.ofProgram(program) + size.ofInput(program.task, caseIndex));
+      return { portions: [{ program, caseIndexes: [caseIndex] }], alone: true, bytes: size.bytes() };
     },
     putBack(program, caseIndex, mustBeAlone) {
       const entry = waiting.get(program) as Waiting;
@@ -136,6 +142,9 @@ export function createWorkQueue(programs: readonly PlannedProgram[]): WorkQueue 
       entry.endCase = cases;
       if (!entry.held) list(entry);
     },
+    limitBytes(bytes) {
+      largestBytes = Math.min(largestBytes, bytes);
+    },
     drop(program) {
       const entry = waiting.get(program) as Waiting;
       if (!entry.held) together -= countWaiting(entry);
@@ -151,20 +160,23 @@ function countWaiting(entry: Waiting): number {
   return entry.endCase - entry.nextCase + entry.returned.length;
 }
 
-/** Takes up to `share` cases that fit into `roomBytes`; the first of a chunk always fits. */
-function takeCases(entry: Waiting, share: number, roomBytes: number, first: boolean) {
+/** Takes up to `share` cases that fit into a request beside what is in it; its first case always does. */
+function takeCases(entry: Waiting, share: number, size: RequestSize, largestBytes: number): number[] {
   const { program } = entry;
   const caseIndexes: number[] = [];
-  let bytes = program.source.length;
+  if (share === 0) return caseIndexes;
+  const isFirst = size.isEmpty();
+  let bytes = size.ofProgram(program);
   while (caseIndexes.length < share) {
     const caseIndex = entry.returned.at(-1) ?? entry.nextCase;
-    const inputBytes = Buffer.byteLength(program.task.inputs[caseIndex] ?? "");
-    const mustFit = !(first && caseIndexes.length === 0);
-    if (mustFit && bytes + inputBytes > roomBytes) break;
+    const inputBytes = size.ofInput(program.task, caseIndex);
+    const mustFit = !(isFirst && caseIndexes.length === 0);
+    if (mustFit && size.bytes() + bytes + inputBytes > largestBytes) break;
     bytes += inputBytes;
     caseIndexes.push(caseIndex);
     if (entry.returned.length > 0) entry.returned.pop();
     else entry.nextCase += 1;
   }
-  return { caseIndexes, bytes: caseIndexes.length > 0 ? bytes : 0 };
+  if (caseIndexes.length > 0) size.add(program, bytes);
+  return caseIndexes;
 }

@@ -2,7 +2,8 @@
 
 A chunk ends once, with a reason: `completed`, or what stopped it (`deadline`, `cancelled`, `superseded`). It is over
 only when none of its cases runs any more; only then is its summary written, so a caller who has read a summary knows
-that its programs are gone.
+that its programs are gone. Each line names the chunk, so that no other one's answer can be taken for it; no program ever
+learns the name.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class Chunk:
         for request in programs:
             problem = request.get("problem")
             if problem is not None:
-                self._sink.write({"type": "invalid_task", "program": request["id"], "detail": problem})
+                self._write({"type": "invalid_task", "program": request["id"], "detail": problem})
                 continue
             program = Program(request)
             self.waiting.extend(Unit(self, program, index) for index in range(program.case_count))
@@ -122,7 +123,7 @@ class Chunk:
 
     def _reject(self, program: Program, detail: str) -> None:
         program.is_rejected = True
-        self._sink.write({"type": "syntax_error", "program": program.id, "detail": detail})
+        self._write({"type": "syntax_error", "program": program.id, "detail": detail})
         for unit in self.running:
             if unit.program is program:
                 unit.case.stop()
@@ -130,15 +131,19 @@ class Chunk:
     def _tell_start(self, unit: Unit) -> None:
         if not unit.was_told:
             unit.was_told = True
-            self._sink.write({"type": "started", "program": unit.program.id, "case": unit.case_index})
+            self._write({"type": "started", "program": unit.program.id, "case": unit.case_index})
 
     def _write_end(self, unit: Unit, outcome: dict) -> None:
         self._case_count += 1
         place = {"type": "ended", "program": unit.program.id, "case": unit.case_index}
-        self._sink.write({**place, **outcome})
+        self._write({**place, **outcome})
+
+    def _write(self, line: dict) -> None:
+        line["chunk"] = self.id
+        self._sink.write(line)
 
     def _beat(self) -> None:
-        self._sink.write({"type": "beat"})
+        self._write({"type": "beat"})
         self._beat_timer = self._loop.call_later(_BEAT_INTERVAL_S, self._beat)
 
     def stop(self, reason: str) -> None:
@@ -157,5 +162,5 @@ class Chunk:
         self._deadline.cancel()
         self._beat_timer.cancel()
         summary = {"type": "summary", "reason": self.reason or "completed", "cases": self._case_count}
-        self._sink.write(summary)
+        self._write(summary)
         self.over.set_result(None)

@@ -2,7 +2,7 @@
 
 Bodies come with Content-Length; answers are JSON, or a chunked stream of lines. Connections are kept alive. Lines
 written within one turn of the loop leave in one packet. Each handler runs as a task that is told, by `is_closed`,
-when the client went away.
+when the client went away. A JSON answer repeats the request's nonce: on the way, answers may be mixed up.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ _HEAD_LIMIT_BYTES = 16384
 _BODY_LIMIT_BYTES = 64 << 20
 _LENGTH_DIGITS = 12
 _CONGESTED_BYTES = 4 << 20
+_DISCARD_LIMIT_S = 30.0
 _REASONS = {200: "OK", 400: "Bad Request", 401: "Unauthorized", 404: "Not Found", 409: "Conflict",
             411: "Length Required", 413: "Content Too Large", 500: "Internal Server Error",
             503: "Service Unavailable"}  # fmt: skip
@@ -92,6 +93,7 @@ class Connection:
         self.reader = reader
         self.writer = writer
         self.has_stream = False
+        self.nonce = None  # what the request says that its answer must repeat
 
     def open_stream(self, on_drained) -> LineStream:
         self.has_stream = True
@@ -124,9 +126,10 @@ async def serve(host: str, port: int, authorize, handle) -> asyncio.AbstractServ
 async def _answer_one(connection: Connection, authorize, handle) -> bool:
     """Whether the connection may be used again."""
     try:
-        request = await _read_request(connection.reader, authorize)
+        request = await _read_request(connection, authorize)
     except HttpError as error:
-        await _write_json(connection.writer, error.status, error.body)
+        await _write_json(connection, error.status, error.body, is_last=True)
+        await _discard_rest(connection)
         return False
     if request is None:
         return False
@@ -142,11 +145,12 @@ async def _answer_one(connection: Connection, authorize, handle) -> bool:
             return False
         answer = 500, {"code": "internal", "detail": "the supervisor failed; its error is in its log"}
     if answer is not None:
-        await _write_json(connection.writer, *answer)
+        await _write_json(connection, *answer)
     return not connection.writer.is_closing() and not connection.reader.at_eof()
 
 
-async def _read_request(reader: asyncio.StreamReader, authorize):
+async def _read_request(connection: Connection, authorize):
+    reader = connection.reader
     try:
         head = await reader.readuntil(b"\r\n\r\n")
     except asyncio.IncompleteReadError as error:
@@ -163,6 +167,7 @@ async def _read_request(reader: asyncio.StreamReader, authorize):
     for line in lines:
         name, _, value = line.partition(":")
         headers[name.strip().lower()] = value.strip()
+    connection.nonce = headers.get("x-request-nonce")
     authorize(headers)
     return Request(words[0], words[1], headers, await _read_body(reader, headers))
 
@@ -178,13 +183,29 @@ async def _read_body(reader: asyncio.StreamReader, headers: dict) -> bytes:
     return await reader.readexactly(int(length)) if int(length) else b""
 
 
-def _head(status: int, content_type: str, length_header: str) -> bytes:
+def _head(status: int, content_type: str, headers: str) -> bytes:
     reason = _REASONS.get(status, "")
-    text = "HTTP/1.1 %d %s\r\nContent-Type: %s\r\n%s\r\n\r\n" % (status, reason, content_type, length_header)
+    text = "HTTP/1.1 %d %s\r\nContent-Type: %s\r\n%s\r\n\r\n" % (status, reason, content_type, headers)
     return text.encode()
 
 
-async def _write_json(writer: asyncio.StreamWriter, status: int, body: dict) -> None:
-    data = json.dumps(body).encode()
-    writer.write(_head(status, "application/json", "Content-Length: %d" % len(data)) + data)
-    await writer.drain()
+async def _write_json(connection: Connection, status: int, body: dict, is_last: bool = False) -> None:
+    data = json.dumps(body if connection.nonce is None else {**body, "nonce": connection.nonce}).encode()
+    headers = "Content-Length: %d" % len(data) + ("\r\nConnection: close" if is_last else "")
+    connection.writer.write(_head(status, "application/json", headers) + data)
+    await connection.writer.drain()
+
+
+async def _discard_rest(connection: Connection) -> None:
+    """Lets a client that is still sending come to its end. To close on it would reset the connection, and the refusal
+    would be lost on the way."""
+    try:
+        connection.writer.write_eof()
+        await asyncio.wait_for(_read_to_end(connection.reader), _DISCARD_LIMIT_S)
+    except (ConnectionError, asyncio.TimeoutError):
+        pass
+
+
+async def _read_to_end(reader: asyncio.StreamReader) -> None:
+    while await reader.read(1 << 16):
+        pass

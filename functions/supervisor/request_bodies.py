@@ -29,20 +29,30 @@ def read_fencing_token(body: dict) -> int:
 
 def read_chunk(body: dict, memory_mib: int):
     """(fencing token, chunk id, programs, deadline in seconds). A program that this worker can't run has a `problem`;
-    that is no reason to refuse those beside it."""
+    that is no reason to refuse those beside it. Many programs may name one checker: it is sent, and kept, once."""
     token = read_fencing_token(body)
     chunk_id = _string(body, "chunk_id")
     deadline_s = _integer(body, "deadline_ms", 1, _MAX_DEADLINE_MS) / 1e3
+    checkers = _read_checkers(body)
     programs = body.get("programs")
     if not isinstance(programs, list):
         raise _invalid("programs is not a list")
     for program in programs:
-        _check_program(program)
+        _check_program(program, checkers)
+        program["checker"] = checkers[program["checker"]] if program.get("mode") == "checked" else b""
         program["problem"] = _find_problem(program, memory_mib)
     return token, chunk_id, programs, deadline_s
 
 
-def _check_program(program) -> None:
+def _read_checkers(body: dict) -> dict:
+    """Sources by their names; None for one that isn't text."""
+    checkers = body.get("checkers", {})
+    if not isinstance(checkers, dict) or not all(isinstance(source, str) for source in checkers.values()):
+        raise _invalid("checkers is not an object of strings")
+    return {name: source.encode("utf-8") if _is_encodable(source) else None for name, source in checkers.items()}
+
+
+def _check_program(program, checkers: dict) -> None:
     if not isinstance(program, dict) or not isinstance(program.get("limits"), dict):
         raise _invalid("a program is not an object with limits")
     _string(program, "id")
@@ -53,7 +63,8 @@ def _check_program(program) -> None:
     if not isinstance(inputs, list) or not all(isinstance(text, str) for text in inputs):
         raise _invalid("inputs is not a list of strings")
     if program.get("mode") == "checked":
-        _string(program, "checker")
+        if _string(program, "checker") not in checkers:
+            raise _invalid("checker names none of the checkers")
         if not all(_is_checked_case(text) for text in inputs):
             raise _invalid("an input of a checked program is not JSON with an input and an expected output")
     for name, (low, high) in _LIMIT_RANGES.items():
@@ -71,7 +82,7 @@ def _is_checked_case(text: str) -> bool:
 def _find_problem(program, memory_mib: int):
     if program["limits"]["memory_mib"] > memory_mib:
         return "memory_mib is over the %d MiB that this worker has for programs" % memory_mib
-    if not _is_encodable(program.get("checker", "")):
+    if program["checker"] is None:
         return "checker holds a lone surrogate, which is not text"
     if not _is_encodable(program["source"]):
         return "source holds a lone surrogate, which is not text"

@@ -6,6 +6,7 @@
 
 Every request carries the worker's secret as a bearer token. One that executes or cancels may say for which life of the
 supervisor it is meant: one that was started again has forgotten its highest fencing token, and must not be trusted.
+Every answer says which request it is for: a line by its chunk's id, all others by the request's nonce.
 """
 
 from __future__ import annotations
@@ -97,7 +98,7 @@ class Service:
         self._check_instance(request)
         token = request_bodies.read_fencing_token(request_bodies.read_object(request.body))
         try:
-            return 200, {"stopped": await self._scheduler.cancel(token)}
+            return 200, {"fencing_token": token, "stopped": await self._scheduler.cancel(token)}
         except StaleToken:
             raise self._stale() from None
 

@@ -41,7 +41,7 @@ class Program:
         self.memory_mib = limits["memory_mib"]
         self.memory_bytes = self.memory_mib << 20
         self.output_bytes = limits["output_bytes"]
-        self.checker = request.get("checker", "").encode("utf-8")
+        self.checker = request.get("checker", b"")
         self.is_rejected = False
         self._inputs = request["inputs"]
         self._source = request["source"].encode("utf-8")

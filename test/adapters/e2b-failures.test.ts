@@ -322,12 +322,21 @@ describe("a listing", () => {
     });
   });
 
-  it("leaves out what the server's filter should have left out", async () => {
+  it("is none when it is another pool's, on any page: its own sandboxes would seem to be gone", async () => {
+    const own = await newSandbox();
     const foreign = await newSandbox();
-    const poolId = newPoolId();
     const { body } = await firstAnswer(foreign.poolId);
-    suffer([isListing, { kind: "answer", status: 200, body }]);
-    expect(await proxied().list(poolId)).toEqual([]);
+    const { poolId, slot, generation } = own;
+    await direct().create({ poolId, slot: slot + 1, generation }, ttlMs, never);
+    for (const isPage of [isListing, (request: SeenRequest) => request.url.includes("nextToken")]) {
+      suffer([isPage, { kind: "answer", status: 200, body }]);
+      await expect(proxied({ listPageSize: 1 }).list(poolId)).rejects.toMatchObject({
+        name: "Fault",
+        code: "sandbox_unavailable",
+      });
+    }
+    suffer();
+    expect(await proxied().list(poolId)).toHaveLength(2);
     expect(await proxied().list(foreign.poolId)).toHaveLength(1);
   });
 

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { createE2bSandboxes } from "../../functions/adapters/e2b-sandboxes.ts";
 import { createE2bWorkerFactory } from "../../functions/adapters/e2b-worker-factory.ts";
 import type { SupervisorFiles } from "../../functions/adapters/supervisor-files.ts";
-import type { Fault, SeenRequest } from "../faults/proxy/fault.ts";
+import { type Fault, type SeenRequest, supervisorSays } from "../faults/proxy/fault.ts";
 import { type FaultProxy, startFaultProxy } from "../faults/proxy/fault-proxy.ts";
 import type { Rule } from "../faults/proxy/rules.ts";
 import {
@@ -80,6 +80,12 @@ function failFirst(accidents: readonly Fault[], ...kinds: ((request: SeenRequest
 
 function failAlways(accident: Fault, kind: (request: SeenRequest) => boolean): void {
   failInside((request) => (kind(request) ? accident : null));
+}
+
+const starting = { state: "starting" };
+
+function sayHealth(status: number, body: object): void {
+  failInside((request) => (isHealth(request) ? supervisorSays(status, body)(request) : null));
 }
 
 const notRunning: Fault = {
@@ -168,15 +174,8 @@ describe("a worker that can't be brought up", () => {
   });
 
   it("because isolation is not proved names the property and the remedy", async () => {
-    failInside((request) =>
-      isHealth(request)
-        ? {
-            kind: "answer",
-            status: 503,
-            body: '{"state":"refused","failed":[{"property":"seccomp","detail":"errno 22","remedy":"Use Linux 5.12."}]}',
-          }
-        : null,
-    );
+    const failed = [{ property: "seccomp", detail: "errno 22", remedy: "Use Linux 5.12." }];
+    sayHealth(503, { state: "refused", failed });
     expect(await createWith(supervisor)).toMatchObject({
       ...unprovedAs("isolation_failed"),
       fault: {
@@ -187,17 +186,17 @@ describe("a worker that can't be brought up", () => {
   });
 
   it("because its supervisor never says that it is ready is not proved", async () => {
-    failInside((request) =>
-      isHealth(request) ? { kind: "answer", status: 503, body: '{"state":"starting"}' } : null,
-    );
+    sayHealth(503, starting);
     expect(await createWith(supervisor, 1_500)).toMatchObject(unprovedAs("isolation_failed"));
   });
 
   it("because its sandbox dies while it proves its isolation says nothing of its isolation", async () => {
-    failFirst(
-      [{ kind: "answer", status: 503, body: '{"state":"starting"}' }, ...Array(200).fill(notRunning)],
-      isHealth,
-    );
+    let asked = 0;
+    failInside((request) => {
+      if (!isHealth(request)) return null;
+      asked += 1;
+      return asked === 1 ? supervisorSays(503, starting)(request) : notRunning;
+    });
     expect(await createWith(supervisor, 1_500)).toMatchObject({
       ...unprovedAs("sandbox_unavailable"),
       fault: { message: expect.stringContaining("status 502") },
@@ -213,15 +212,7 @@ describe("a worker that can't be brought up", () => {
   });
 
   it("because another supervisor answers is misconfigured", async () => {
-    failInside((request) =>
-      isHealth(request)
-        ? {
-            kind: "answer",
-            status: 200,
-            body: '{"state":"ready","version":"0123456789abcdef","slots":1,"fencing_token":0}',
-          }
-        : null,
-    );
+    sayHealth(200, { state: "ready", version: "0123456789abcdef", slots: 1, fencing_token: 0 });
     expect(await createWith(supervisor)).toMatchObject(unprovedAs("misconfigured"));
   });
 
@@ -262,4 +253,23 @@ describe("a worker that can't be brought up", () => {
 it("a creation that E2B refuses is told as the sandboxes tell it", async () => {
   failApi(({ method }) => (method === "POST" ? { kind: "answer", status: 429 } : null));
   expect(await createWith(supervisor)).toMatchObject({ kind: "refused", reason: "throttled" });
+});
+
+describe("a creation that is answered with another one's sandbox", () => {
+  const isCreation = ({ method, url }: SeenRequest) => method === "POST" && url === "/v2/sandboxes";
+
+  it("has no sure end, and leaves the other one to its owner, who goes on to use it", async () => {
+    const factory = factoryFor(proxied(), hastyClock);
+    const first = { ...order, ...addressFrom(await factory.create(order, never)) };
+    const body = proxy.requests.filter(isCreation).at(-1)?.answer ?? "";
+    expect(body).toContain(first.sandboxId);
+    failApi((request) => (isCreation(request) ? { kind: "answer_after", status: 201, body } : null));
+    const second = await factory.create({ ...order, slot: order.slot + 1 }, never);
+    expect(second).toMatchObject({ kind: "ambiguous", fault: { code: "sandbox_unavailable" } });
+    proxy.clear();
+    const run = factory.attach(first).execute(doublingChunk("after"), 1, never);
+    expect(outputsOf(await collect(run))).toEqual(["42\n", "8\n"]);
+    const listed = await createE2bSandboxes(proxied()).list(order.poolId);
+    expect(listed.map(({ slot }) => slot).sort()).toEqual([order.slot, order.slot + 1]);
+  });
 });

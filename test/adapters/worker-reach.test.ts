@@ -4,7 +4,9 @@ import { createE2bClient } from "../../functions/adapters/e2b-client.ts";
 import { resolveE2bOptions } from "../../functions/adapters/e2b-options.ts";
 import { createE2bSandboxes } from "../../functions/adapters/e2b-sandboxes.ts";
 import { createE2bWorkerFactory } from "../../functions/adapters/e2b-worker-factory.ts";
+import { type Unheard, unheard } from "../../functions/adapters/supervisor-unheard.ts";
 import { systemClock } from "../../functions/adapters/system-clock.ts";
+import type { Sighting } from "../../functions/adapters/worker-confirmation.ts";
 import { decideByControlPlane } from "../../functions/adapters/worker-reach.ts";
 import type { WorkerAddress } from "../../functions/pool/ports.ts";
 import type { Fault, SeenRequest } from "../faults/proxy/fault.ts";
@@ -109,6 +111,16 @@ describe("a chunk whose request doesn't get to the supervisor", () => {
     expect(proxy.requests.filter(isExecution)).toHaveLength(1);
   });
 
+  it("is not lost because E2B tells of another sandbox, which is paused", async () => {
+    failExecutions(notOpen, 2);
+    const question = failQuestions({
+      kind: "rewrite",
+      body: (info) => JSON.stringify({ ...JSON.parse(info), sandboxID: "another", state: "paused" }),
+    });
+    expect(outputsOf(await execute())).toEqual(["42\n", "8\n"]);
+    expect(question.injected).toHaveLength(2);
+  });
+
   it("because E2B as a whole is out of order is sent until E2B is back", async () => {
     failExecutions(answer(502), 8);
     failQuestions(answer(503), () => proxy.requests.filter(isExecution).length >= 8);
@@ -122,16 +134,19 @@ describe("a chunk whose request doesn't get to the supervisor", () => {
     expect(proxy.requests.filter(isExecution)).toHaveLength(1);
   });
 
-  it("although the supervisor took it is lost, for its answer is", async () => {
+  it("although the supervisor took it is run again there, under another id", async () => {
     failExecutions({ kind: "answer_after", status: 504 }, 1);
-    await expect(execute()).rejects.toMatchObject(lost(/seen this chunk already/));
+    expect(outputsOf(await execute())).toEqual(["42\n", "8\n"]);
+    const ids = proxy.requests.filter(isExecution).map(({ body }) => JSON.parse(body).chunk_id);
+    expect(ids).toEqual([`c${token}`, `c${token}`, `c${token}.1`]);
   });
 });
 
 describe("a decision", () => {
   /** Time that passes by pauses alone. */
-  function decideFor(sandboxId: string, random = () => 0.5) {
+  function decideFor(sandboxId: string, random = () => 0.5, sighting: Sighting = { kind: "well" }) {
     const pauses: number[] = [];
+    let looks = 0;
     let nowMs = 1_800_000_000_000;
     const clock = {
       nowMs: () => nowMs,
@@ -141,9 +156,15 @@ describe("a decision", () => {
       },
     };
     const client = createE2bClient(resolveE2bOptions(optionsFor(server, { apiUrl: proxy.controlUrl })));
-    return { pauses, decide: decideByControlPlane({ client, sandboxId, clock, random, signal: never }) };
+    const context = { client, sandboxId, clock, random, deadlineAtMs: nowMs + 840_000, signal: never };
+    const lookAgain = async () => {
+      looks += 1;
+      return sighting;
+    };
+    return { pauses, decide: decideByControlPlane({ ...context, lookAgain }), looks: () => looks };
   }
-  const refusal = { why: "status 503", isRefusal: true, retryAfterMs: null };
+  const refusal: Unheard = { kind: "answered", why: "status 503", isRefusal: true, retryAfterMs: null };
+  const failure = unheard("answered", "status 502");
 
   it("on refusals is to try again for a minute, and then not to blame the worker", async () => {
     const { pauses, decide } = decideFor(worker.sandboxId);
@@ -165,7 +186,6 @@ describe("a decision", () => {
   it.each([401, 403])("without the right to ask (%i) has an end", async (status) => {
     failQuestions(answer(status));
     const { decide } = decideFor(worker.sandboxId);
-    const failure = { why: "status 502", isRefusal: false, retryAfterMs: null };
     for (const tries of [1, 2, 3]) expect(await decide(failure, tries)).toBeNull();
     expect(await decide(failure, 4)).toMatchObject({ code: "worker_lost" });
   });
@@ -179,8 +199,65 @@ describe("a decision", () => {
     failQuestions(accident);
     const { decide } = decideFor(worker.sandboxId);
     for (const tries of [1, 10, 100]) {
-      expect(await decide({ why: "status 502", isRefusal: false, retryAfterMs: null }, tries)).toBeNull();
+      expect(await decide(failure, tries)).toBeNull();
       expect(await decide(refusal, tries)).toBeNull();
     }
   });
+
+  const gone = "igonegonegonegonegone";
+  const well: Sighting = { kind: "well" };
+  const changed: Sighting = { kind: "changed", why: "its supervisor was started again" };
+  const noWay: Sighting = { kind: "no_way", why: "no connection" };
+  const mute: Sighting = { kind: "mute", why: "no answer" };
+  const again = null;
+
+  it.each<{ sees: Sighting; decides: (null | RegExp)[] }>([
+    { sees: well, decides: [again, again, /silent, 3 times/] },
+    { sees: mute, decides: [again, /on a new connection neither/] },
+    { sees: changed, decides: [/started again/] },
+    { sees: noWay, decides: [again, again, again, again, again] },
+  ])(
+    "on silence of a worker that is $sees.kind on a new connection is $decides",
+    async ({ sees, decides }) => {
+      const { decide, looks } = decideFor(worker.sandboxId, () => 0.5, sees);
+      for (const [index, expected] of decides.entries()) {
+        const fault = await decide(unheard("silent", "it was silent"), index + 1);
+        if (expected === null) expect(fault).toBeNull();
+        else expect(fault).toMatchObject(lost(expected));
+      }
+      expect(looks()).toBe(decides.length);
+    },
+  );
+
+  it.each<{ sees: Sighting; looks: number; decides: object }>([
+    { sees: well, looks: 1, decides: { code: "sandbox_unavailable", retryable: true } },
+    { sees: noWay, looks: 1, decides: { code: "sandbox_unavailable", retryable: true } },
+    { sees: changed, looks: 1, decides: lost(/started again/) },
+    { sees: mute, looks: 4, decides: lost(/doesn't answer any more/) },
+  ])("on a cut answer of a worker that is $sees.kind then is $decides.code", async (row) => {
+    const { decide, looks } = decideFor(worker.sandboxId, () => 0.5, row.sees);
+    expect(await decide(unheard("cut", "its answer was cut"), 1)).toMatchObject(row.decides);
+    expect(looks()).toBe(row.looks);
+  });
+
+  it.each(["no_connection", "answered", "broken", "silent", "cut"] as const)(
+    "on whatever (%s) is that the worker is lost when its sandbox is gone, whoever answers in its place",
+    async (kind) => {
+      const { decide } = decideFor(gone);
+      expect(await decide(unheard(kind, "why"), 1)).toMatchObject(lost(/its sandbox is gone/));
+    },
+  );
+
+  it.each([{ what: "runs" }, { what: "can't be asked for", accident: answer(503) }])(
+    "without a connection to a sandbox that $what is to try on, and near the deadline not to blame the worker",
+    async ({ accident }) => {
+      if (accident !== undefined) failQuestions(accident);
+      const { decide, pauses } = decideFor(worker.sandboxId);
+      let tries = 1;
+      let fault = await decide(unheard("no_connection", "why"), tries);
+      while (fault === null) fault = await decide(unheard("no_connection", "why"), ++tries);
+      expect(fault).toMatchObject({ code: "sandbox_unavailable", retryable: true });
+      expect(pauses.reduce((sum, ms) => sum + ms, 0)).toBeGreaterThan(800_000);
+    },
+  );
 });

@@ -78,7 +78,8 @@ describe.each(modes)("as %s", (mode) => {
   describe.each(kinds)("%s", (_, rows) => {
     it.each(rows)("$name", async (attack) => {
       const [before, after] = [makeHonest("honest-before"), makeHonest("honest-after")];
-      const chunk = supervisor.chunk([before.program, programOf(attack), after.program]);
+      const programs = [before.program, programOf(attack), after.program];
+      const chunk = supervisor.chunk(programs, { chunk_id: newSecret() });
       const { lines, cut } = await supervisor.execute(chunk);
 
       expect(cut).toBe(false);
@@ -86,8 +87,12 @@ describe.each(modes)("as %s", (mode) => {
       expectEnd(attack, lines);
       expect(outputsOf(lines, "honest-before")).toEqual(before.expected);
       expect(outputsOf(lines, "honest-after")).toEqual(after.expected);
-      const secrets = [supervisor.secret, hostSecret, host.secret, ...before.secrets, ...after.secrets];
-      const said = JSON.stringify(lines.filter((line) => line.program === "attack"));
+      const others = [...before.secrets, ...after.secrets];
+      const secrets = [supervisor.secret, hostSecret, host.secret, chunk.chunk_id, ...others];
+      // Whoever knew the chunk's id could write lines that are believed.
+      expect(new Set(lines.map((line) => line.chunk))).toEqual(new Set([chunk.chunk_id]));
+      const ofAttack = lines.filter((line) => line.program === "attack");
+      const said = JSON.stringify(ofAttack.map(({ chunk: _, ...line }) => line));
       expect(secrets.filter((secret) => said.includes(secret))).toEqual([]);
 
       const next = await supervisor.execute(supervisor.chunk([RESIDUE_PROBE]));

@@ -1,5 +1,5 @@
 /**
- * `npm run bench [-- --json FILE] [--picture FILE] [--only TEXT]`: what grading costs on this machine, beside the
+ * `npm run bench`: what grading costs on this machine, beside the
  * published recipe's shape.
  *
  * Both grade the same programs on the same server of sandboxes, with as many workers, in turn. CPU seconds are those of
@@ -8,6 +8,7 @@
  */
 import { writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
+import { readArguments } from "../../functions/command-arguments.ts";
 import type { Contestant } from "./contestant.ts";
 import { createEndpointContestant } from "./endpoint-contestant.ts";
 import { type Figures, figuresOf } from "./figures.ts";
@@ -28,9 +29,20 @@ interface Measured {
   readonly interpreterStartCpuSeconds: number;
 }
 
-const { values } = parseArgs({
-  options: { json: { type: "string" }, picture: { type: "string" }, only: { type: "string", default: "" } },
-});
+const usage = `npm run bench [-- --json FILE] [--picture FILE] [--only TEXT]
+
+  --json FILE     where all figures are written
+  --picture FILE  where they are drawn
+  --only TEXT     only the loads whose name has this in it; then no floor is judged`;
+
+function readOptions() {
+  const { values } = parseArgs({
+    options: { json: { type: "string" }, picture: { type: "string" }, only: { type: "string", default: "" } },
+  });
+  return values;
+}
+
+const values = readArguments(readOptions, usage);
 const chosen = loads.filter(({ name }) => name.includes(values.only));
 
 const { figures, interpreterStartCpuSeconds } = await measureLoads();

@@ -7,7 +7,7 @@ import { startE2bServer } from "../../functions/local/e2b/server.ts";
 import { type LocalStack, startLocalStack } from "../../functions/local/stack.ts";
 import { removeWorkers, useFaultyStack } from "./fault-table.ts";
 import { askForRewards, expectOutcome } from "./known-batch.ts";
-import type { Fault } from "./proxy/fault.ts";
+import { type Fault, supervisorSays } from "./proxy/fault.ts";
 import type { Rule } from "./proxy/rules.ts";
 
 type Address = Pick<LocalStack, "url" | "apiKey">;
@@ -109,11 +109,10 @@ describe("a service that was configured right, and then", () => {
       rule: {
         path: "supervisor",
         match: { url: "/v1/health" },
-        fault: {
-          kind: "answer",
-          status: 503,
-          body: '{"state":"refused","failed":[{"property":"user_namespaces","detail":"EPERM","remedy":"Allow them."}]}',
-        },
+        fault: supervisorSays(503, {
+          state: "refused",
+          failed: [{ property: "user_namespaces", detail: "EPERM", remedy: "Allow them." }],
+        }),
       },
       wrong: "e2b",
       code: "isolation_failed",

@@ -1,7 +1,7 @@
 /** The service inside a sandbox fails while a worker is brought up, and so does the worker itself. */
 import { describe } from "vitest";
 import { type FaultRow, testRows, useFaultyStack } from "./fault-table.ts";
-import type { Fault, ServicePath } from "./proxy/fault.ts";
+import { type Fault, type ServicePath, supervisorSays } from "./proxy/fault.ts";
 import type { Match, Rule } from "./proxy/rules.ts";
 
 const behind = useFaultyStack();
@@ -43,7 +43,11 @@ describe("each step of a worker's start meets", () => {
 });
 
 describe("a worker's start", () => {
-  const always = (match: Match, path: ServicePath, fault: Fault): Rule => ({ path, match, fault });
+  const always = (match: Match, path: ServicePath, fault: Rule["fault"]): Rule => ({
+    path,
+    match,
+    fault,
+  });
   testRows(behind, [
     {
       name: "whose files are refused every time is told, and its sandboxes are killed",
@@ -63,11 +67,14 @@ describe("a worker's start", () => {
       name: "that can't isolate programs is refused after three, and says what to do",
       emptyPool: true,
       rules: [
-        always(health, "supervisor", {
-          kind: "answer",
-          status: 503,
-          body: '{"state":"refused","failed":[{"property":"seccomp","detail":"errno 22","remedy":"Use Linux 5.12."}]}',
-        }),
+        always(
+          health,
+          "supervisor",
+          supervisorSays(503, {
+            state: "refused",
+            failed: [{ property: "seccomp", detail: "errno 22", remedy: "Use Linux 5.12." }],
+          }),
+        ),
       ],
       injected: 3,
       outcome: { refused: "isolation_failed", says: /seccomp: errno 22. To do: Use Linux 5.12./ },

@@ -1,6 +1,6 @@
 /** The way to a worker fails while it works, or the worker says what no worker says. */
 import { describe, expect, it } from "vitest";
-import { type FaultRow, testRows, useFaultyStack } from "./fault-table.ts";
+import { type FaultRow, readSlots, testRows, useFaultyStack } from "./fault-table.ts";
 import { askForRewards, expectOutcome, type Outcome } from "./known-batch.ts";
 import type { Fault } from "./proxy/fault.ts";
 import type { Rule } from "./proxy/rules.ts";
@@ -82,7 +82,7 @@ const nonsense: readonly (readonly [string, Fault])[] = [
   ],
   [
     "a chunk that another holder took over",
-    relined((lines) => lines.slice(-1).map(() => '{"type":"summary","reason":"superseded"}')),
+    relined((lines) => lines.slice(-1).map((line) => line.replace('"completed"', '"superseded"'))),
   ],
   // Nothing is wrong with its worker.
   ["that a case got no CPU", edited(/"status":"exited","exit_code":0/, '"status":"starved","detail":"why"')],
@@ -145,6 +145,23 @@ describe("every worker", () => {
       2_500,
     ),
   ]);
+});
+
+describe("a proxy that lets no large request through", () => {
+  it("gets smaller ones; every reward is right, and the worker stays", async () => {
+    expectOutcome(await askForRewards(behind().stack), "right");
+    const workers = (await readSlots(behind())).map(({ sandboxId }) => sandboxId);
+    const rule = behind().proxy.add({
+      path: "supervisor",
+      match: execution,
+      fault: ({ body }) => (body.length > 400 ? status(413, { body: "<html>too large</html>" }) : null),
+    });
+    const answer = await askForRewards(behind().stack);
+    expectOutcome(answer, "right");
+    expect(answer.body.usage).toMatchObject({ retries: 0, workers_created: 0 });
+    expect(rule.injected.length).toBeGreaterThan(0);
+    expect((await readSlots(behind())).map(({ sandboxId }) => sandboxId)).toEqual(workers);
+  });
 });
 
 describe("a worker that says nothing", () => {

@@ -51,6 +51,25 @@ describe("a command that is called wrongly says what is wrong and how it is call
     { script: "local/smoke.ts", args: ["now"], says: "Unexpected argument 'now'" },
     { script: "local/smoke.ts", args: [], env: url, says: "set CODE_REWARDS_API_KEY as well" },
     { script: "stop.ts", args: ["--stag", "x"], says: "Unknown option '--stag'" },
+    { script: "../test/soak/main.ts", args: ["--second", "1"], says: "Unknown option '--second'" },
+    {
+      script: "../test/soak/main.ts",
+      args: ["--incidents", "few"],
+      says: "--incidents must be a whole number",
+    },
+    {
+      script: "../test/simulation/main.ts",
+      args: ["--batches", "0"],
+      says: "--batches must be a whole number",
+    },
+    { script: "../test/scale/main.ts", args: ["--seed", "x"], says: "--seed must be a whole number" },
+    { script: "../test/bench/bench.ts", args: ["--ony", "x"], says: "Unknown option '--ony'" },
+    { script: "../test/bench/batch/main.ts", args: ["--stand-in"], says: "Unknown option '--stand-in'" },
+    {
+      script: "../test/bench/supervisor/main.ts",
+      args: ["--cases", "x"],
+      says: "--cases must be a whole number",
+    },
   ])("$script $args", async ({ script, args, env = {}, says }) => {
     const failure = await runNode(`functions/${script}`, args, env).catch((error) => error);
     expect(failure.code).toBe(2);

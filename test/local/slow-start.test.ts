@@ -26,7 +26,7 @@ it.each<{ what: string; path: "control" | "table"; fault: Fault }>([
   { what: "is too busy", path: "control", fault: { kind: "answer", status: 503 } },
   { what: "loses its connection", path: "table", fault: { kind: "reset_before" } },
 ])("at a service that first $what comes to its end", async ({ path, fault }) => {
-  const rule = proxy.add({ path, fault, match: { nth: 1 } });
+  const rule = proxy.add({ path, fault, match: { method: "POST", nth: 1 } });
   const stack = await startLocalStackProcess(["--plan", "pro", "--no-cron"], proxy.environment);
   rule.remove();
   expect(rule.injected).toHaveLength(1);

@@ -2,9 +2,10 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { answerLimitBytes, partBytes } from "../../functions/pool/batches/answer-parts.ts";
+import { batchColumns, batchKeyOf } from "../../functions/pool/batches/batch-record.ts";
 import { beginBatch } from "../../functions/pool/batches/begin-batch.ts";
 import { answerBatch } from "../../functions/pool/batches/end-batch.ts";
-import type { StoredRow, Table } from "../../functions/pool/ports.ts";
+import type { RowKey, StoredRow, Table } from "../../functions/pool/ports.ts";
 import { begun, key, overtaken, takeOverAtMs } from "./batch-scenes.ts";
 import { failing } from "./broken-table.ts";
 import { openDynalite } from "./dynalite-table.ts";
@@ -99,6 +100,51 @@ describe("a recorded answer", () => {
       ...table,
       get: async (of) => (of.pk === part?.pk ? undefined : table.get(of)),
     };
-    await expect(beginBatch(testHandler(without), key)).rejects.toThrow("is not there");
+    await expect(beginBatch(testHandler(without), key)).rejects.toMatchObject({
+      code: "store_unavailable",
+      message: expect.stringContaining("is not there"),
+    });
+  });
+
+  it.each([
+    ["the head", ({ pk, sk }: RowKey) => pk === "B#b" && sk === "B"],
+    ["a part", ({ sk }: RowKey) => sk === "P"],
+  ])("is none when %s is read as another answer has it", async (_, isMixedUp) => {
+    const { table, written } = await watchedTable();
+    const ctx = testHandler(table);
+    await answerBatch(ctx, await begun(ctx), randomBytes(2 * partBytes));
+    const other = { ...key, batchId: "other" };
+    const beginning = await beginBatch(ctx, other);
+    if (beginning.kind !== "begun") throw new Error(beginning.kind);
+    await answerBatch(ctx, beginning.claim, randomBytes(2 * partBytes));
+    const mixed: Table = {
+      ...table,
+      async get(of) {
+        const row = await table.get(of);
+        const bytes = written.findLast(
+          ({ pk, a }) => String(pk).includes("other") && a instanceof Uint8Array,
+        )?.a;
+        return row !== undefined && bytes !== undefined && isMixedUp(of) ? { ...row, a: bytes } : row;
+      },
+    };
+    await expect(beginBatch(testHandler(mixed), key)).rejects.toMatchObject({
+      code: "store_unavailable",
+      message: expect.stringContaining("not what was recorded"),
+    });
+    expect((await beginBatch(testHandler(table), key)).kind).toBe("answered");
+  });
+
+  it.each([
+    ["has no seal", "REMOVE #seal", {}],
+    ["has the seal of an earlier attempt", "SET #seal = :seal", { ":seal": "1.of-another-answer" }],
+  ])("is answered when a former version recorded it, whose row %s", async (_, update, values) => {
+    const table = await dynalite.fresh();
+    const ctx = testHandler(table);
+    const answer = randomBytes(2 * partBytes);
+    await answerBatch(ctx, await begun(ctx), answer);
+    const former = { name: "as before", update, clauses: [], columns: { "#seal": batchColumns.seal } };
+    await table.update(batchKeyOf(key.batchId), former, values);
+    const beginning = await beginBatch(testHandler(table), key);
+    expect(beginning.kind === "answered" && Buffer.compare(beginning.answer, answer)).toBe(0);
   });
 });

@@ -1,9 +1,12 @@
 /** Why each clause on leasing a worker is there. */
 import { acquireExpression, acquireSlot } from "../../functions/pool/slots/acquire.ts";
 import { extendExpression, extendLease } from "../../functions/pool/slots/extend.ts";
+import { handOverExpression, handOverSlot } from "../../functions/pool/slots/hand-over.ts";
 import {
   releaseDraining,
   releaseDrainingExpression,
+  releaseKept,
+  releaseKeptExpression,
   releaseReady,
   releaseReadyExpression,
 } from "../../functions/pool/slots/release.ts";
@@ -14,7 +17,7 @@ import {
   takeOverSlot,
 } from "../../functions/pool/slots/take-over.ts";
 import { type ClauseScene, longAfterMs, longDraining, ofVersion2, takenAgain } from "./clause-scene.ts";
-import { anna, ben, leased, readied } from "./test-pool.ts";
+import { anna, ben, leased, readied, startMs } from "./test-pool.ts";
 
 const fence = "#fence = :fence";
 const seenFence = "#fence = :seenFence";
@@ -22,6 +25,7 @@ const isLeased = "#state = :leased";
 const outlives = "#ttlAtMs > :neededUntilMs";
 const notDue = "#maxAtMs > :neededUntilMs";
 const ourVersion = "#supervisorVersion = :version";
+const keptForBen = { batchTag: ben.batchTag, untilMs: startMs + 700 };
 const leaseIsOver = "#leaseUntilMs < :expiredBeforeMs";
 
 export const leaseScenes: readonly ClauseScene[] = [
@@ -120,6 +124,44 @@ export const leaseScenes: readonly ClauseScene[] = [
     },
   ],
   [
+    handOverExpression,
+    fence,
+    "a worker handed over under its new holder",
+    async (handler) => {
+      const stale = await takenAgain(handler);
+      return (writer) => handOverSlot(writer, stale, ben);
+    },
+  ],
+  [
+    handOverExpression,
+    isLeased,
+    "a broken worker, given up before, that is handed over",
+    async (handler) => {
+      const lease = await longDraining(handler);
+      return (writer) => handOverSlot(writer, lease, ben);
+    },
+  ],
+  [
+    handOverExpression,
+    outlives,
+    "a sandbox that dies in the middle",
+    async (handler) => {
+      const lease = await leased(handler, 0, anna, { ttlMs: 300_000 });
+      handler.at(longAfterMs);
+      return (writer) => handOverSlot(writer, lease, ben);
+    },
+  ],
+  [
+    handOverExpression,
+    notDue,
+    "a worker at the end of the plan's life",
+    async (handler) => {
+      const lease = await leased(handler, 0, anna, { lifeMs: 300_000 });
+      handler.at(longAfterMs);
+      return (writer) => handOverSlot(writer, lease, ben);
+    },
+  ],
+  [
     revokeExpression,
     seenFence,
     "another batch stopped in place of the cancelled one",
@@ -174,6 +216,24 @@ export const leaseScenes: readonly ClauseScene[] = [
     async (handler) => {
       const lease = await longDraining(handler);
       return (writer) => releaseReady(writer, lease);
+    },
+  ],
+  [
+    releaseKeptExpression,
+    fence,
+    "a worker kept for one while another holds it",
+    async (handler) => {
+      const stale = await takenAgain(handler);
+      return (writer) => releaseKept(writer, stale, keptForBen);
+    },
+  ],
+  [
+    releaseKeptExpression,
+    isLeased,
+    "a broken worker that is kept for somebody",
+    async (handler) => {
+      const lease = await longDraining(handler);
+      return (writer) => releaseKept(writer, lease, keptForBen);
     },
   ],
   [

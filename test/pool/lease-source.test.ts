@@ -293,6 +293,14 @@ describe("a store that does not answer", () => {
     expect(await clock.run(container({ table: shaky }).acquire())).toMatchObject({ created: true });
   });
 
+  it("may be so in the middle of a creation: another one is begun", async () => {
+    const { clock, cloud, table, container } = createWorld();
+    let failures = 2;
+    const shaky = failing(table, (verb) => (verb === "claim" && failures-- > 0 ? "unsent" : "no"));
+    expect(await clock.run(container({ table: shaky }).acquire())).toMatchObject({ created: true });
+    expect(cloud.createdAtMs).toHaveLength(1);
+  });
+
   it("is the fault that the deadline reports", async () => {
     const { clock, table, container } = createWorld();
     const dead = failing(table, () => "unsent");

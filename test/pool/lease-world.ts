@@ -33,6 +33,8 @@ export interface Container {
     demand?: Partial<LeaseDemand>;
     onTrouble?: AcquireOptions["onTrouble"];
   }): Promise<PoolLease | null>;
+  /** Whether the batch should give one of its workers to another. */
+  isWanted(demand?: Partial<LeaseDemand>): Promise<boolean>;
   settled(): Promise<void>;
   creationFault(): Fault | null;
 }
@@ -84,6 +86,10 @@ export function createWorld({ createMs = 0, latencyMs = 0, seed = 1 } = {}): Wor
       return {
         settled: source.settled,
         creationFault: source.creationFault,
+        isWanted: (demand = {}) =>
+          source
+            .forBatch({ runId: "run", batchId: "batch", ...options.demand, ...demand })
+            .isWantedElsewhere(),
         acquire({ waitMs = 60_000, signal = new AbortController().signal, demand = {}, onTrouble } = {}) {
           const batch = source.forBatch({ runId: "run", batchId: "batch", ...options.demand, ...demand });
           const deadlineAtMs = clock.nowMs() + waitMs;

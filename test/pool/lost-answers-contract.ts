@@ -6,9 +6,10 @@ import { claimSlot, unclaimSlot } from "../../functions/pool/slots/claim.ts";
 import { drainSlot, expireSlot } from "../../functions/pool/slots/drain.ts";
 import { emptySlot } from "../../functions/pool/slots/empty.ts";
 import { extendLease } from "../../functions/pool/slots/extend.ts";
+import { handOverSlot } from "../../functions/pool/slots/hand-over.ts";
 import { admitCreation } from "../../functions/pool/slots/pacing.ts";
 import { publishWorker } from "../../functions/pool/slots/publish.ts";
-import { releaseDraining, releaseReady } from "../../functions/pool/slots/release.ts";
+import { releaseDraining, releaseKept, releaseReady } from "../../functions/pool/slots/release.ts";
 import { recordRenewal } from "../../functions/pool/slots/renew.ts";
 import { revokeLease, takeOverSlot } from "../../functions/pool/slots/take-over.ts";
 import type { SlotContext } from "../../functions/pool/slots/write.ts";
@@ -24,6 +25,7 @@ import {
   readied,
   refused,
   slotIn,
+  startMs,
   type TestHandler,
   testHandler,
 } from "./test-pool.ts";
@@ -59,6 +61,12 @@ export function describeLostAnswers(name: string, open: () => Promise<OpenTable>
       ["acquire", async (ctx) => readied(handler, 0).then(() => acquireSlot(ctx, 0, anna))],
       ["extend", async (ctx) => extendLease(ctx, await leased(handler, 0))],
       ["release ready", async (ctx) => releaseReady(ctx, await leased(handler, 0))],
+      [
+        "release kept",
+        async (ctx) =>
+          releaseKept(ctx, await leased(handler, 0), { batchTag: ben.batchTag, untilMs: startMs + 700 }),
+      ],
+      ["hand over", async (ctx) => handOverSlot(ctx, await leased(handler, 0), ben)],
       ["release draining", async (ctx) => releaseDraining(ctx, await leased(handler, 0))],
       [
         "take over",

@@ -70,6 +70,10 @@ describe("settings", () => {
     [{ minRemainingMs: 60_000 }, "a worker must outlive a lease"],
     [{ ttlMs: 130_000 }, "a new worker must have life left"],
     [{ supervisorVersion: "0123456789abc" }, "supervisorVersion must have at most 12 bytes"],
+    [
+      { lifeMs: 900_000 },
+      "lifeMs is 900000, and must be at least 1015000: a batch's deadline_ms may be 840000",
+    ],
     [{ supervisorVersion: "" }, "supervisorVersion must not be empty"],
   ])("%o are refused", (overrides, problem) => {
     expect(() => poolSettings(plans.hobby, { supervisorVersion: "v1", ...overrides })).toThrow(problem);

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { batchTagOf } from "../../functions/pool/batches/batch-tag.ts";
 import { readPoolId } from "../../functions/pool/identity.ts";
 import { createLeaseSource } from "../../functions/pool/lease-source.ts";
-import { emptySlots, expiredWorkers, fitWorkers, readPool } from "../../functions/pool/pool-view.ts";
+import { emptySlots, expiredWorkers, fitWorkers, keptFor, readPool } from "../../functions/pool/pool-view.ts";
 import type { Table } from "../../functions/pool/ports.ts";
 import { poolPartition, type SlotRow, slotKey } from "../../functions/pool/slot-row.ts";
 import { acquireSlot } from "../../functions/pool/slots/acquire.ts";
@@ -11,9 +11,10 @@ import { claimSlot, unclaimSlot } from "../../functions/pool/slots/claim.ts";
 import { drainSlot, expireSlot } from "../../functions/pool/slots/drain.ts";
 import { emptySlot } from "../../functions/pool/slots/empty.ts";
 import { extendLease } from "../../functions/pool/slots/extend.ts";
+import { handOverSlot } from "../../functions/pool/slots/hand-over.ts";
 import { admitCreation, pacingKey } from "../../functions/pool/slots/pacing.ts";
 import { publishWorker } from "../../functions/pool/slots/publish.ts";
-import { releaseDraining, releaseReady } from "../../functions/pool/slots/release.ts";
+import { releaseDraining, releaseKept, releaseReady } from "../../functions/pool/slots/release.ts";
 import { recordRenewal } from "../../functions/pool/slots/renew.ts";
 import { revokeLease, takeOverSlot } from "../../functions/pool/slots/take-over.ts";
 import { createFakeCloud } from "./fake-cloud.ts";
@@ -33,6 +34,8 @@ import {
   type TestHandler,
   testHandler,
 } from "./test-pool.ts";
+
+const keptForBen = { batchTag: ben.batchTag, untilMs: startMs + 700 };
 
 export function describeSlotStore(name: string, open: () => Promise<OpenTable>): void {
   describe(name, () => {
@@ -228,6 +231,8 @@ export function describeSlotStore(name: string, open: () => Promise<OpenTable>):
         [
           ["extend", (stale) => extendLease(handler, stale), "leased"],
           ["release as ready", (stale) => releaseReady(handler, stale), "leased"],
+          ["release for another", (stale) => releaseKept(handler, stale, keptForBen), "leased"],
+          ["hand over", (stale) => handOverSlot(handler, stale, ben), "leased"],
           ["release to drain", (stale) => releaseDraining(handler, stale), "leased"],
           [
             "publish a worker leased",
@@ -263,6 +268,19 @@ export function describeSlotStore(name: string, open: () => Promise<OpenTable>):
         const taken = present(await takeOverSlot(testHandler(table).at(66_000), stale, ben));
         expect(taken).toMatchObject({ state: "leased", fence: stale.fence + 1, heldForBatch: "batch-b1" });
         expect(await extendLease(handler.at(70_000), stale)).toBeNull();
+        expect(await releaseReady(handler, stale)).toBeNull();
+        expect(await row(0)).toEqual(taken);
+      });
+
+      it("after a hand-over to another holder, which is one write", async () => {
+        const stale = await leased(handler, 0);
+        const taken = present(await handOverSlot(handler.at(1_000), stale, { ...ben, waitedMs: 900 }));
+        expect(taken).toMatchObject({
+          ...{ state: "leased", fence: stale.fence + 1, heldForRun: ben.runTag, heldForBatch: ben.batchTag },
+          ...{ leaseUntilMs: startMs + 61_000, lastUsedAtMs: startMs + 1_000, waitedMs: 900 },
+        });
+        expect(await extendLease(handler, stale)).toBeNull();
+        expect(await revokeLease(handler, stale, ben)).toBeNull();
         expect(await releaseReady(handler, stale)).toBeNull();
         expect(await row(0)).toEqual(taken);
       });
@@ -303,6 +321,37 @@ export function describeSlotStore(name: string, open: () => Promise<OpenTable>):
       console.log(`writes a leased worker with affinity: ${writes}`);
       expect(writes).toBeLessThanOrEqual(2);
       expect(calls).toMatchObject({ get: before.get, query: before.query });
+    });
+
+    describe("a worker that is kept for a batch", () => {
+      const keptAtMs = async (ms: number) => {
+        const view = await readPool(handler);
+        return keptFor(view, present(view.slots[0]), startMs + ms);
+      };
+
+      it("is so for a moment, until it comes, or when clocks differ too much to tell", async () => {
+        present(await releaseKept(handler, await leased(handler, 0), keptForBen));
+        expect(await keptAtMs(0)).toBe(ben.batchTag);
+        expect(await keptAtMs(699)).toBe(ben.batchTag);
+        expect(await keptAtMs(700)).toBeNull();
+        expect(await keptAtMs(-701)).toBeNull();
+        await leased(handler, 1, ben);
+        expect(await keptAtMs(0)).toBeNull();
+      });
+
+      it("is as free as any to a handler that knows nothing of it", async () => {
+        present(await releaseKept(handler, await leased(handler, 0, ben), keptForBen));
+        const taken = present(await acquireSlot(handler, 0, anna));
+        expect(taken).toMatchObject({ state: "leased", heldForBatch: anna.batchTag });
+        expect(await releaseReady(handler, taken)).not.toHaveProperty("heldForBatch");
+        expect(await keptAtMs(0)).toBeNull();
+      });
+
+      it("keeps its row below 300 bytes", async () => {
+        await releaseKept(handler, await leased(handler, 0), keptForBen);
+        const stored = present(await table.get(slotKey(0)));
+        expect(rowBytes(stored)).toBeLessThan(300);
+      });
     });
 
     it("renews only the sandbox it was told, and only while it serves", async () => {

@@ -74,6 +74,8 @@ export interface ScriptedWorkersOptions {
   readonly trouble?: readonly (Fault | null)[];
   readonly beforeRelease?: () => Promise<void>;
   readonly created?: boolean;
+  /** When the worker's life ends, by its name. */
+  readonly livesUntilMs?: (workerId: string) => number;
   /** Cases that run at once; so many may be suspects when the worker is lost. */
   readonly slots?: number;
 }
@@ -181,6 +183,7 @@ export function createScriptedWorkers(options: ScriptedWorkersOptions = {}): Scr
       const port: WorkerLease = {
         workerId: lease.workerId,
         ...(options.created === undefined ? {} : { created: options.created }),
+        ...(options.livesUntilMs && { livesUntilMs: options.livesUntilMs(lease.workerId) }),
         execute: (chunk, chunkSignal) => execute(lease, chunk, chunkSignal),
         async release(condition) {
           await options.beforeRelease?.();

@@ -4,9 +4,10 @@ import { systemClock } from "../../functions/adapters/system-clock.ts";
 import type { WorkerEvent } from "../../functions/rewards/ports.ts";
 import { limits } from "./echo-batches.ts";
 import {
+  answerJson,
+  beat,
   chunk,
   ended,
-  type Handler,
   lines,
   run,
   serve,
@@ -19,7 +20,7 @@ import { settle } from "./virtual-clock.ts";
 
 describe("a chunk that is executed", () => {
   it("is sent once, with the lease's token, and its lines come back as events", async () => {
-    const { connection, seen } = await serve(streamOf(lines(started, { type: "beat" }, ended, summary)));
+    const { connection, seen } = await serve(streamOf(lines(started, beat, ended, summary)));
     const { events, fault } = await run(connection);
     expect(fault).toBeNull();
     const outcome = {
@@ -85,7 +86,7 @@ describe("a chunk that is executed", () => {
 
   it("is read rightly however its bytes are cut", async () => {
     const bytes = Buffer.from(
-      lines(started, ended, { type: "syntax_error", program: "p0", detail: "ü" }, summary),
+      lines(started, ended, { ...beat, type: "syntax_error", program: "p0", detail: "ü" }, summary),
     );
     const { connection } = await serve(async (res) => {
       res.writeHead(200);
@@ -133,13 +134,6 @@ describe("a chunk that is executed", () => {
 
 describe("a worker's health", () => {
   const signal = new AbortController().signal;
-  const answer =
-    (status: number, body: unknown): Handler =>
-    (res) => {
-      res.writeHead(status, { "content-type": "application/json" });
-      res.end(JSON.stringify(body));
-    };
-
   it("may be ready, starting or refused", async () => {
     const ready = {
       state: "ready",
@@ -151,7 +145,7 @@ describe("a worker's health", () => {
       fencing_token: 3,
       properties: {},
     };
-    const { connection, seen } = await serve(answer(200, ready));
+    const { connection, seen } = await serve(answerJson(200, ready));
     expect(await readHealth(connection, signal)).toEqual({
       kind: "ready",
       version: "1",
@@ -160,10 +154,10 @@ describe("a worker's health", () => {
       fencingToken: 3,
     });
     expect(seen).toMatchObject([{ method: "GET", path: "/v1/health", authorization: "Bearer secret" }]);
-    const starting = await serve(answer(503, { state: "starting" }));
+    const starting = await serve(answerJson(503, { state: "starting" }));
     expect(await readHealth(starting.connection, signal)).toEqual({ kind: "starting" });
     const failed = [{ property: "no_network", detail: "why", remedy: "what to do" }];
-    const refused = await serve(answer(503, { state: "refused", failed }));
+    const refused = await serve(answerJson(503, { state: "refused", failed }));
     expect(await readHealth(refused.connection, signal)).toEqual({ kind: "refused", failed });
   });
 
@@ -173,7 +167,7 @@ describe("a worker's health", () => {
     [401, { code: "unauthorized" }, "supervisor_protocol"],
     [502, {}, "worker_lost"],
   ])("of status %i %j is a fault: %s", async (status, body, code) => {
-    const { connection } = await serve(answer(status, body));
+    const { connection } = await serve(answerJson(status, body));
     await expect(readHealth(connection, signal)).rejects.toMatchObject({ name: "Fault", code });
   });
 
@@ -185,20 +179,19 @@ describe("a worker's health", () => {
 
 describe("cancelling", () => {
   it("raises the fence and tells how many programs ended", async () => {
-    const { connection, seen } = await serve((res) => res.end('{"stopped":3}'));
+    const { connection, seen } = await serve(answerJson(200, { fencing_token: 7, stopped: 3 }));
     expect(await cancel(connection, new AbortController().signal)).toBe(3);
     expect(seen).toMatchObject([{ method: "POST", path: "/v1/cancel", body: '{"fencing_token":7}' }]);
   });
 
   it.each([
-    [200, {}, "supervisor_protocol"],
+    [200, { fencing_token: 7 }, "supervisor_protocol"],
+    [200, { fencing_token: 6, stopped: 1 }, "supervisor_protocol"],
+    [200, { stopped: 1 }, "supervisor_protocol"],
     [409, { code: "stale_token" }, "supervisor_protocol"],
     [502, {}, "worker_lost"],
   ])("may fail: status %i %j, %s", async (status, body, code) => {
-    const { connection } = await serve((res) => {
-      res.writeHead(status);
-      res.end(JSON.stringify(body));
-    });
+    const { connection } = await serve(answerJson(status, body));
     await expect(cancel(connection, new AbortController().signal)).rejects.toMatchObject({ code });
   });
 });

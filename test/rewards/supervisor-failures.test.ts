@@ -7,6 +7,8 @@ import { systemClock } from "../../functions/adapters/system-clock.ts";
 import { Fault } from "../../functions/rewards/faults.ts";
 import type { WorkerEvent } from "../../functions/rewards/ports.ts";
 import {
+  answerJson,
+  beat,
   chunk,
   ended,
   type Handler,
@@ -28,22 +30,22 @@ describe("a worker that breaks the protocol", () => {
   it.each<[string, string | Buffer]>([
     ["an empty answer", ""],
     ["no summary", lines(started, ended)],
-    ["a last line that is cut off", `${lines(started, ended)}{"type":"summ`],
+    ["a last line that is cut off", `${lines(started, ended)}{"chunk":"chunk-1","type":"summ`],
     ["a line after the summary", lines(summary, started)],
     ["two summaries", lines(summary, summary)],
     ["an empty line", `\n${lines(summary)}`],
     ["a line that is not JSON", `oops\n${lines(summary)}`],
     ["a line that is a list", lines([], summary)],
     ["a line that is null", lines(null, summary)],
-    ["a line of unknown type", lines({ type: "hello" }, summary)],
-    ["a line without a type", lines({}, summary)],
+    ["a line of unknown type", lines({ ...beat, type: "hello" }, summary)],
+    ["a line without a type", lines({ chunk: chunk.chunkId }, summary)],
     [
       "a line that is not UTF-8",
       Buffer.from(lines(started, { ...ended, stdout: "\u00ff" }, summary), "latin1"),
     ],
-    ["no program", lines({ type: "started", case: 0 }, summary)],
+    ["no program", lines({ ...beat, type: "started", case: 0 }, summary)],
     ["a program that is a number", lines({ ...started, program: 1 }, summary)],
-    ["no case", lines({ type: "started", program: "p0" }, summary)],
+    ["no case", lines({ ...beat, type: "started", program: "p0" }, summary)],
     ["a negative case", lines({ ...started, case: -1 }, summary)],
     ["half a case", lines({ ...started, case: 0.5 }, summary)],
     ["an unknown status", lines(started, { ...ended, status: "fine" }, summary)],
@@ -58,7 +60,7 @@ describe("a worker that breaks the protocol", () => {
     ["no wall time", lines(started, without("wall_ms"), summary)],
     ["a negative CPU time", lines(started, { ...ended, cpu_ms: -1 }, summary)],
     ["a memory that is a text", lines(started, { ...ended, peak_rss_kib: "9000" }, summary)],
-    ["a syntax error without a detail", lines({ type: "syntax_error", program: "p0" }, summary)],
+    ["a syntax error without a detail", lines({ ...beat, type: "syntax_error", program: "p0" }, summary)],
     ["an unknown reason", lines({ ...summary, reason: "done" })],
   ])("with %s", async (_, text) => {
     const { connection } = await serve(streamOf(text));
@@ -80,7 +82,6 @@ describe("a worker that breaks the protocol", () => {
     [409, "stale_token", "supervisor_protocol"],
     [409, "chunk_seen", "worker_lost"],
     [409, "restarted", "worker_lost"],
-    [413, "too_large", "supervisor_protocol"],
     [503, "not_ready", "worker_lost"],
     [418, "teapot", "supervisor_protocol"],
     [204, undefined, "supervisor_protocol"],
@@ -93,18 +94,15 @@ describe("a worker that breaks the protocol", () => {
     [502, undefined, "worker_lost"],
     [504, undefined, "worker_lost"],
   ])("with status %i %s: %s", async (status, code, fault) => {
-    const { connection, seen } = await serve((res) => {
+    const ofSomebodyElse: Handler = (res) => {
       res.writeHead(status, { "content-type": "application/json" });
-      res.end(
-        status === 204
-          ? undefined
-          : code === undefined
-            ? "<html>bad gateway</html>"
-            : JSON.stringify({ code, detail: "why" }),
-      );
-    });
+      res.end(status === 204 ? undefined : "<html>bad gateway</html>");
+    };
+    const { connection, seen } = await serve(
+      code === undefined ? ofSomebodyElse : answerJson(status, { code, detail: "why" }),
+    );
     expect((await run(connection)).fault).toMatchObject({ code: fault });
-    expect(seen).toHaveLength(1);
+    expect(seen).toHaveLength(code === "chunk_seen" ? 3 : 1);
   });
 
   it("with a refusal that never ends", async () => {
@@ -147,6 +145,7 @@ describe("an answer that no supervisor gives", () => {
       for await (const { kind } of events) kinds.push(kind);
       expect(kinds).toEqual(["case_started", "case_ended", "summary"]);
       const trouble = {
+        kind: "answered",
         why: expect.stringContaining(String(status)),
         isRefusal: status === 429 || status === 503,
         retryAfterMs: 3_000,
@@ -225,14 +224,19 @@ describe("a connection that breaks", () => {
     expect(seen).toHaveLength(4);
   });
 
-  it("before the first byte, of a chunk that was seen: the worker is lost", async () => {
-    const { connection, seen } = await serve((res, _, count) => {
+  it("before the first byte, of a chunk that was seen: it is run again under another id, and not for ever", async () => {
+    const isSeen = (id: string, known: readonly string[]) => known.filter((other) => other === id).length > 1;
+    const { connection, seen } = await serve((res, request, count) => {
       if (count === 1) return res.socket?.resetAndDestroy();
-      res.writeHead(409);
-      res.end(JSON.stringify({ code: "chunk_seen", detail: "seen" }));
+      const ids = seen.map(({ body }) => JSON.parse(body).chunk_id);
+      const id = JSON.parse(request.body).chunk_id;
+      if (isSeen(id, ids))
+        return answerJson(409, { code: "chunk_seen", detail: "seen" })(res, request, count);
+      res.end(lines({ ...started, chunk: id }, { ...ended, chunk: id }, { ...summary, chunk: id }));
     });
-    expect((await run(connection)).fault).toMatchObject({ code: "worker_lost" });
-    expect(seen).toHaveLength(2);
+    expect(await run(connection)).toMatchObject({ fault: null, events: { length: 3 } });
+    const ids = seen.map(({ body }) => JSON.parse(body).chunk_id);
+    expect(ids).toEqual(["chunk-1", "chunk-1", "chunk-1.1"]);
   });
 
   it("while it was idle costs nothing", async () => {
@@ -316,10 +320,10 @@ describe("silence", () => {
         events.push(event);
     })();
     await expect.poll(() => events.length).toBe(1);
-    for (let beat = 0; beat < 8; beat += 1) {
+    for (let count = 0; count < 8; count += 1) {
       await clock.advance(10_000);
-      answer?.write(lines({ type: "beat" }));
-      await expect.poll(() => events.length).toBe(beat + 2);
+      answer?.write(lines(beat));
+      await expect.poll(() => events.length).toBe(count + 2);
     }
     answer?.end(lines(ended, summary));
     await running;
@@ -394,7 +398,7 @@ describe("silence", () => {
 
 /** Sends bytes to and fro on a connection of its own, so that what was written before has arrived by then. */
 async function waitForTraffic(): Promise<void> {
-  const { connection } = await serve((res) => res.end('{"stopped":0}'));
+  const { connection } = await serve(answerJson(200, { fencing_token: 7, stopped: 0 }));
   for (let count = 0; count < 3; count += 1) await cancel(connection, new AbortController().signal);
 }
 

@@ -15,8 +15,12 @@ export const chunk: Chunk = {
   programs: [{ id: "p0", source: "print('é\n')", inputs: ["1", "\u0000"], limits }],
 };
 
-export const started = { type: "started", program: "p0", case: 0 };
+/** What every line of the chunk's answer says. */
+const ours = { chunk: chunk.chunkId };
+export const started = { ...ours, type: "started", program: "p0", case: 0 };
+export const beat = { ...ours, type: "beat" };
 export const ended = {
+  ...ours,
   type: "ended",
   program: "p0",
   case: 0,
@@ -28,7 +32,7 @@ export const ended = {
   cpu_ms: 3.25,
   peak_rss_kib: 9000,
 };
-export const summary = { type: "summary", reason: "completed", cases: 1 };
+export const summary = { ...ours, type: "summary", reason: "completed", cases: 1 };
 export const lines = (...frames: unknown[]) => frames.map((frame) => `${JSON.stringify(frame)}\n`).join("");
 
 export const servers: net.Server[] = [];
@@ -56,10 +60,11 @@ export async function listen(server: net.Server): Promise<FencedConnection> {
   };
 }
 
-interface Seen {
+export interface Seen {
   readonly method: string;
   readonly path: string;
   readonly authorization: string | undefined;
+  readonly nonce: string | undefined;
   readonly body: string;
 }
 
@@ -75,6 +80,7 @@ export async function serve(handler: Handler): Promise<{ connection: FencedConne
       method,
       path: url,
       authorization: headers.authorization,
+      nonce: headers["x-request-nonce"]?.toString(),
       body: Buffer.concat(pieces).toString(),
     };
     seen.push(request);
@@ -95,6 +101,14 @@ export async function run(
   } catch (error) {
     return { events, fault: error as { name: string; code: string; message: string; retryable: boolean } };
   }
+}
+
+/** Answers as a supervisor does that is no stream. */
+export function answerJson(status: number, body: object): Handler {
+  return (res, { nonce }) => {
+    res.writeHead(status, { "content-type": "application/json" });
+    res.end(JSON.stringify({ ...body, nonce }));
+  };
 }
 
 export function streamOf(text: string | Buffer): Handler {

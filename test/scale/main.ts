@@ -6,20 +6,25 @@
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
+import { readArguments, readInteger } from "../../functions/command-arguments.ts";
 import { findCliffs } from "./cliffs.ts";
 import { fillPage } from "./page.ts";
 import { type PointReport, sweep } from "./sweep.ts";
 
-const { values } = parseArgs({
-  options: { json: { type: "string" }, page: { type: "string" }, seed: { type: "string", default: "1" } },
-});
-const { json, page } = values;
-const seed = Number(values.seed);
-if (!Number.isInteger(seed)) {
-  console.error("usage: npm run scale -- [--json FILE] [--page FILE] [--seed N]");
-  process.exit(2);
+const usage = `npm run scale -- [--json FILE] [--page FILE] [--seed N]
+
+  --json FILE  where all figures are written
+  --page FILE  a page whose tables are filled
+  --seed N     of everything that chance decides (1)`;
+
+function readOptions() {
+  const { values } = parseArgs({
+    options: { json: { type: "string" }, page: { type: "string" }, seed: { type: "string", default: "1" } },
+  });
+  return { ...values, seed: readInteger("--seed", values.seed, 0, Number.MAX_SAFE_INTEGER) };
 }
 
+const { json, page, seed } = readArguments(readOptions, usage);
 // A page that can't be read is told of now, not in some minutes; its words may change meanwhile.
 if (page !== undefined) readFileSync(page);
 const report = await sweep(seed, printPoint);

@@ -2,7 +2,16 @@
 import type { StoredRow } from "../../functions/pool/ports.ts";
 import { slotColumns } from "../../functions/pool/slot-row.ts";
 
-const takings = new Set(["claim", "acquire", "take over", "revoke", "drain", "expire", "abandon"]);
+const takings = new Set([
+  "claim",
+  "acquire",
+  "take over",
+  "hand over",
+  "revoke",
+  "drain",
+  "expire",
+  "abandon",
+]);
 
 /** What is wrong with the write, if anything is. */
 export function fenceViolation(

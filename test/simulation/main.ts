@@ -1,39 +1,47 @@
 /**
- * `npm run simulate -- --batches N --seed S --json FILE`: worlds until so many batches were served, seed by seed.
+ * `npm run simulate`: worlds until so many batches were served, seed by seed.
  *
  * Prints, and writes, what happened and every violation with its seed; the exit code is 1 if there is one.
  */
 import { writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
+import { readArguments, readInteger } from "../../functions/command-arguments.ts";
 import { runSimulations } from "./simulations.ts";
 
-const { values } = parseArgs({
-  options: {
-    batches: { type: "string", default: "10000" },
-    seed: { type: "string", default: "1" },
-    json: { type: "string" },
-    /** Stops after so many seconds, whatever was served. */
-    seconds: { type: "string" },
-  },
-});
+const usage = `npm run simulate -- [--batches N] [--seed S] [--seconds T] [--json FILE]
 
-const batches = Number(values.batches);
-const seed = Number(values.seed);
-const seconds = values.seconds === undefined ? Number.POSITIVE_INFINITY : Number(values.seconds);
-if (!(batches > 0) || !Number.isInteger(seed) || !(seconds > 0)) {
-  console.error("usage: npm run simulate -- [--batches N] [--seed S] [--json FILE] [--seconds T]");
-  process.exit(2);
+  --batches N  how many are served in all (10000)
+  --seed S     of the first world (1)
+  --seconds T  stops after so long, whatever was served
+  --json FILE  where the report is written`;
+const most = Number.MAX_SAFE_INTEGER;
+
+function readOptions() {
+  const { values } = parseArgs({
+    options: {
+      batches: { type: "string", default: "10000" },
+      seed: { type: "string", default: "1" },
+      json: { type: "string" },
+      seconds: { type: "string" },
+    },
+  });
+  const { batches, seed, seconds, json } = values;
+  return {
+    batches: readInteger("--batches", batches, 1, most),
+    seed: readInteger("--seed", seed, 0, most),
+    seconds: seconds === undefined ? Number.POSITIVE_INFINITY : readInteger("--seconds", seconds, 1, most),
+    json,
+  };
 }
 
+const { json, ...options } = readArguments(readOptions, usage);
 const report = await runSimulations({
-  batches,
-  seed,
-  seconds,
+  ...options,
   onViolation: ({ what, world, seed: from, atS, trace }) => {
     console.error(`VIOLATION «${what}» in «${world}», seed ${from}, after ${atS} s:`);
     console.error(trace.map((line) => `  ${line}`).join("\n"));
   },
 });
-if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(report, null, 2)}\n`);
+if (json !== undefined) writeFileSync(json, `${JSON.stringify(report, null, 2)}\n`);
 console.log(JSON.stringify({ ...report, violations: report.violations.length }));
 process.exitCode = report.violations.length > 0 ? 1 : 0;

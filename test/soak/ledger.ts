@@ -58,6 +58,10 @@ export function openLedger(nowS: () => number) {
     nullsByCode: {} as Record<string, number>,
     nullsNotRetryable: 0,
     nullsInTheEnd: 0,
+    incidents: 0,
+    /** Samples that got their first null, and those that got another one when they were sent again. */
+    nullsAtFirst: 0,
+    nullsAfterResend: 0,
     refusals: {} as Record<string, number>,
     other: {} as Record<string, number>,
   };

@@ -6,7 +6,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { listProcessTree } from "../bench/process-tree.ts";
 import { call } from "./endpoint.ts";
+import { openGate } from "./gate.ts";
 import { findGrowth, slopePerMinute, type TimedVitals } from "./growth.ts";
+import { haveIncidents } from "./incidents.ts";
 import { type Ledger, openLedger } from "./ledger.ts";
 import { createRandom } from "./random.ts";
 import { type StackUnderTest, startStackUnderTest, type Vitals } from "./stack-under-test.ts";
@@ -20,6 +22,8 @@ export interface SoakOptions {
   readonly trainers?: number;
   /** Default: 6. */
   readonly slots?: number;
+  /** How often every sandbox ends at once; then nothing else fails. Default: 0. */
+  readonly incidents?: number;
   readonly say?: (line: string) => void;
 }
 
@@ -34,7 +38,7 @@ const lastBatchesMs = 180_000;
 const healingMs = 150_000;
 
 export async function runSoak(options: SoakOptions) {
-  const { seconds, seed, trainers = 4, slots = 6, say = () => {} } = options;
+  const { seconds, seed, trainers = 4, slots = 6, incidents = 0, say = () => {} } = options;
   const startedMs = performance.now();
   const nowS = () => Number(((performance.now() - startedMs) / 1_000).toFixed(1));
   const ledger = openLedger(nowS);
@@ -44,15 +48,17 @@ export async function runSoak(options: SoakOptions) {
   say(`the stack is up after ${nowS()} s`);
   const over = new AbortController();
   const openRuns = new Set<string>(["default"]);
-  const sky = openSky(stack.proxy, createRandom(`${seed} weather`));
-  const setup = { endpoint: stack, ledger, over: over.signal, openRuns };
+  const gate = openGate();
+  const troubles = incidents > 0 ? [] : openTroubles(stack, ledger, seed, over.signal);
+  const setup = { endpoint: stack, ledger, over: over.signal, openRuns, gate, nullsMayLast: incidents === 0 };
   const training = Array.from({ length: trainers }, (_, i) =>
     train({ ...setup, name: `trainer-${i}`, seed: `${seed} trainer ${i}` }),
   );
   const vitals: TimedVitals[] = [];
+  const plan = { count: incidents, seconds, random: createRandom(`${seed} incidents`) };
   const happenings = [
-    every(weatherEveryMs, over.signal, async () => sky.change()),
-    every(killEveryMs, over.signal, killSome(stack, ledger, `${seed} kills`)),
+    ...troubles,
+    haveIncidents(stack, ledger, gate, plan, over.signal),
     every(sweepEveryMs, over.signal, () => sweep(stack, ledger)),
     every(Math.max(2_000, seconds * 25), over.signal, async () => {
       vitals.push({ atS: nowS(), ...(await stack.vitals()) });
@@ -60,7 +66,6 @@ export async function runSoak(options: SoakOptions) {
   ];
   await Promise.race([sleep(seconds * 1_000), untilEnded(stack, ledger, over.signal)]);
   over.abort();
-  sky.calmDown();
   say(`after ${nowS()} s the weather is calm; the last batches end`);
   await within(lastBatchesMs, ledger, "batches did not end", Promise.all([...training, ...happenings]));
   const duration = nowS();
@@ -91,6 +96,21 @@ export async function runSoak(options: SoakOptions) {
     violationCount,
     violations: ledger.violations,
   };
+}
+
+/** Faults on every way out of the product, and sandboxes that die, until the soak is over. */
+function openTroubles(
+  stack: StackUnderTest,
+  ledger: Ledger,
+  seed: number,
+  over: AbortSignal,
+): Promise<void>[] {
+  const sky = openSky(stack.proxy, createRandom(`${seed} weather`));
+  over.addEventListener("abort", () => sky.calmDown(), { once: true });
+  return [
+    every(weatherEveryMs, over, async () => sky.change()),
+    every(killEveryMs, over, killSome(stack, ledger, `${seed} kills`)),
+  ];
 }
 
 /** What the product says of faults is counted; what it says of itself must not happen. */

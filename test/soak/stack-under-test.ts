@@ -32,6 +32,8 @@ export interface StackUnderTest {
   vitals(): Promise<Vitals>;
   /** Kills one of the sandboxes, by its index in the server's list, past the proxy; false when there is none. */
   killSandbox(choose: (count: number) => number): Promise<boolean>;
+  /** Kills all of them at once, past the proxy; how many there were. */
+  killAllSandboxes(): Promise<number>;
   /** Ends the product, then its services; resolves with the product's exit code. */
   stop(): Promise<number | null>;
 }
@@ -90,6 +92,7 @@ export async function startStackUnderTest(options: StackUnderTestOptions): Promi
       return (await answer).vitals;
     },
     killSandbox: (choose) => killOne(control, choose),
+    killAllSandboxes: () => killAll(control),
     stop: () => stopAll({ child, exited, proxy, dynamoDb, e2bServer }),
   };
 }
@@ -102,12 +105,25 @@ async function nextReply<Kind extends StackReply["kind"]>(child: ChildProcess, k
 }
 
 async function killOne(control: string, choose: (count: number) => number): Promise<boolean> {
-  const headers = { "x-api-key": apiKey };
-  const list = await fetch(`${control}/v2/sandboxes`, { headers });
-  const all = (await list.json()) as { sandboxID: string }[];
+  const all = await listAll(control);
   const chosen = all[choose(all.length)];
-  if (chosen === undefined) return false;
-  const killed = await fetch(`${control}/sandboxes/${chosen.sandboxID}`, { method: "DELETE", headers });
+  return chosen !== undefined && kill(control, chosen);
+}
+
+async function killAll(control: string): Promise<number> {
+  const killed = await Promise.all((await listAll(control)).map((id) => kill(control, id)));
+  return killed.filter(Boolean).length;
+}
+
+const headers = { "x-api-key": apiKey };
+
+async function listAll(control: string): Promise<string[]> {
+  const list = await fetch(`${control}/v2/sandboxes`, { headers });
+  return ((await list.json()) as { sandboxID: string }[]).map(({ sandboxID }) => sandboxID);
+}
+
+async function kill(control: string, sandboxId: string): Promise<boolean> {
+  const killed = await fetch(`${control}/sandboxes/${sandboxId}`, { method: "DELETE", headers });
   return killed.status === 204;
 }
 

@@ -3,8 +3,9 @@
  * platform failed to grade. Now and then it cancels, or finishes in the middle.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import { call, type Endpoint, type RewardsCall, sendBatch } from "./endpoint.ts";
-import type { Ledger } from "./ledger.ts";
+import { call, type Endpoint, type RewardsCall, type RewardsOutcome, sendBatch } from "./endpoint.ts";
+import type { Gate } from "./gate.ts";
+import type { Ledger, SampleFault } from "./ledger.ts";
 import { type KnownSample, makeSample } from "./programs.ts";
 import { createRandom, type Random } from "./random.ts";
 
@@ -17,6 +18,9 @@ export interface TrainerSetup {
   readonly over: AbortSignal;
   /** Ids of the runs that may be there, until they are finished for sure. */
   readonly openRuns: Set<string>;
+  readonly gate: Gate;
+  /** Whether a null may last: where nothing but single incidents happens, what is sent again is graded. */
+  readonly nullsMayLast: boolean;
 }
 
 /** How often what is null is sent again, and how long refusals are waited out. */
@@ -71,11 +75,18 @@ async function finishedUnderIt(setup: TrainerSetup, random: Random, runId: strin
 }
 
 async function gradeStep(setup: TrainerSetup, random: Random, runId: string, name: string): Promise<void> {
+  const leave = await setup.gate.enter();
+  await gradeUntilKnown(setup, random, runId, name).finally(leave);
+}
+
+async function gradeUntilKnown(setup: TrainerSetup, random: Random, runId: string, name: string) {
   const { endpoint, ledger } = setup;
   let open = makeBatch(random);
+  const lost = new Set<KnownSample>();
   let patienceEndsMs = performance.now() + patienceMs;
   for (let round = 0; open.length > 0 && round < mostRounds; ) {
     const request = describeCall(random, runId, `${name}/${round}`, open);
+    const strikes = setup.gate.strikes();
     const sent = sendBatch(endpoint, request);
     if (request.idempotencyKey !== null && random.chance(0.1)) await sendTwin(setup, request, open);
     if (request.idempotencyKey !== null && random.chance(0.08)) {
@@ -93,6 +104,10 @@ async function gradeStep(setup: TrainerSetup, random: Random, runId: string, nam
       continue;
     }
     const again = record(setup, open, outcome);
+    if (outcome.kind === "answered") {
+      // What strikes while they are sent again is their first incident once more.
+      countNulls(setup, open, outcome, { lost, isStruck: setup.gate.strikes() !== strikes });
+    }
     if (
       outcome.kind === "answered" &&
       again.length === 0 &&
@@ -103,9 +118,31 @@ async function gradeStep(setup: TrainerSetup, random: Random, runId: string, nam
     open = again;
     round += 1;
     patienceEndsMs = performance.now() + patienceMs;
-    if (setup.over.aborted) break;
+    if (setup.over.aborted && round > 1) break;
   }
   ledger.counts.nullsInTheEnd += open.length;
+}
+
+/** Nulls by how often they were sent; one that lasts is a violation, unless everything fails all the time. */
+function countNulls(
+  { ledger, nullsMayLast }: TrainerSetup,
+  samples: readonly KnownSample[],
+  { rewards, faults }: Extract<RewardsOutcome, { kind: "answered" }>,
+  { lost, isStruck }: { readonly lost: Set<KnownSample>; readonly isStruck: boolean },
+): void {
+  samples.forEach((sample, i) => {
+    const fault: SampleFault | undefined = faults.get(i);
+    // A starved program says that this machine is busy, not that a sandbox ended.
+    if (rewards[i] !== null || fault?.code === "starved") return;
+    const isAgain = lost.has(sample) && !isStruck;
+    if (isAgain) ledger.counts.nullsAfterResend += 1;
+    else ledger.counts.nullsAtFirst += 1;
+    if ((isAgain || fault?.retryable !== true) && !nullsMayLast)
+      ledger.violate("a null lasts", { name: sample.name, fault });
+  });
+  samples.forEach((sample, i) => {
+    if (rewards[i] === null && faults.get(i)?.code !== "starved") lost.add(sample);
+  });
 }
 
 /** The same request while the first is under way: it is told to wait, or answered from the record. */

@@ -1,6 +1,15 @@
 /** Bodies that `/v1/execute` must refuse: each is a good one with a single thing wrong. */
+import type { Program } from "./wire.ts";
+
 const GOOD_LIMITS = { time_ms: 1000, memory_mib: 64, output_bytes: 1000 };
 const GOOD_PROGRAM = { id: "p", source: "print(1)", inputs: [""], limits: GOOD_LIMITS };
+
+const CHECKED_PROGRAM = {
+  ...GOOD_PROGRAM,
+  mode: "checked",
+  checker: "c",
+  inputs: ['{"input":"","expected":""}'],
+};
 
 /** All of them carry this chunk id, which must stay free for a good request. */
 export const REFUSED_CHUNK_ID = "refused";
@@ -19,10 +28,17 @@ const program = (changes: object): string =>
   body({ programs: [GOOD_PROGRAM, { ...GOOD_PROGRAM, ...changes }] });
 const limits = (changes: object): string => program({ limits: { ...GOOD_LIMITS, ...changes } });
 
+const BROKEN_CHECKER = "broken";
+export const brokenCheckers = { [BROKEN_CHECKER]: "x = '\ud800'" };
+
 /** Changes of a program that no worker of this size could run: said of it alone, beside others that run. */
-export const impossiblePrograms: [string, Partial<typeof GOOD_PROGRAM>][] = [
+export const impossiblePrograms: [string, Partial<Program>][] = [
   ["half a character in a source", { source: "x = '\ud800'" }],
   ["half a character in an input", { inputs: ["1", "\udfff"] }],
+  [
+    "half a character in a checker",
+    { mode: "checked", checker: BROKEN_CHECKER, inputs: ['{"input":"","expected":""}'] },
+  ],
   ["more memory than the worker has", { limits: { ...GOOD_LIMITS, memory_mib: 100_000 } }],
 ];
 
@@ -53,8 +69,12 @@ export const invalidBodies: [string, string | Buffer][] = [
   ],
   [
     "a checked program without expectations",
-    program({ mode: "checked", checker: "print(1)", inputs: ["{}"] }),
+    body({ checkers: { c: "print(1)" }, programs: [{ ...CHECKED_PROGRAM, inputs: ["{}"] }] }),
   ],
+  ["a checker that isn't there", body({ checkers: { d: "print(1)" }, programs: [CHECKED_PROGRAM] })],
+  ["a checker that is a list", body({ checkers: { c: ["print(1)"] }, programs: [CHECKED_PROGRAM] })],
+  ["checkers in a list", body({ checkers: ["print(1)"], programs: [CHECKED_PROGRAM] })],
+  ["a list for a checker's name", body({ programs: [{ ...CHECKED_PROGRAM, checker: [] }] })],
   ["a mode that is a list", program({ mode: ["main"] })],
   ["a program without id", program({ id: undefined })],
   ["a program with a number for its id", program({ id: 1 })],

@@ -4,10 +4,10 @@ import { totalmem } from "node:os";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { makeProgram, type Supervisor, startSupervisor } from "./harness.ts";
 import { openDescriptors } from "./host-view.ts";
-import { impossiblePrograms, invalidBodies, REFUSED_CHUNK_ID } from "./invalid-requests.ts";
+import { brokenCheckers, impossiblePrograms, invalidBodies, REFUSED_CHUNK_ID } from "./invalid-requests.ts";
 import { modes } from "./launch.ts";
 import { vanish } from "./waiting.ts";
-import { type Line, openChunk, readHealth, sendRequest } from "./wire.ts";
+import { cancelToken, type Line, openChunk, readHealth, sendRequest } from "./wire.ts";
 
 describe.each(modes)("as %s", (mode) => {
   let supervisor: Supervisor;
@@ -68,6 +68,30 @@ describe.each(modes)("as %s", (mode) => {
     });
   });
 
+  describe("an answer that is no stream repeats the request's nonce", () => {
+    const chunk = () => supervisor.chunk([makeProgram("p", "print(1)")], { chunk_id: "once" });
+    const secret = () => supervisor.secret;
+    it.each<[string, string, string, () => string, () => string, number]>([
+      ["its health", "GET", "/v1/health", secret, () => "", 200],
+      ["what it stopped", "POST", "/v1/cancel", secret, () => JSON.stringify(chunk()), 200],
+      ["a stranger's refusal", "POST", "/v1/execute", () => "wrong", () => JSON.stringify(chunk()), 401],
+      ["a refused chunk", "POST", "/v1/execute", secret, () => "[]", 400],
+      ["a stale token", "POST", "/v1/cancel", secret, () => '{"fencing_token":0}', 409],
+      ["no route", "GET", "/nowhere", secret, () => "", 404],
+    ])("%s", async (_, method, path, bearer, body, status) => {
+      await supervisor.execute(supervisor.chunk([]));
+      const headers = { authorization: `Bearer ${bearer()}`, "x-request-nonce": "n-1" };
+      const { port } = supervisor;
+      const answer = await sendRequest({ port }, { method, path, headers, body: body() }).answer;
+      expect(answer).toMatchObject({ status, body: { nonce: "n-1" } });
+    });
+
+    it("and of a worker that stopped, the token too", async () => {
+      const { fencing_token } = supervisor.chunk([]);
+      expect((await cancelToken(supervisor, fencing_token)).body).toEqual({ fencing_token, stopped: 0 });
+    });
+  });
+
   describe("what is refused", () => {
     it.each(invalidBodies)("%s", async (_, body) => {
       const answer = await sendRequest(supervisor, { method: "POST", path: "/v1/execute", body }).answer;
@@ -84,13 +108,11 @@ describe.each(modes)("as %s", (mode) => {
 
     it.each(impossiblePrograms)("%s, of that program alone", async (_, changes) => {
       const impossible = { ...makeProgram("impossible", "print(1)", ["", ""]), ...changes };
-      const chunk = supervisor.chunk([
-        makeProgram("a", "print(1)"),
-        impossible,
-        makeProgram("b", "print(2)"),
-      ]);
+      const programs = [makeProgram("a", "print(1)"), impossible, makeProgram("b", "print(2)")];
+      const chunk = supervisor.chunk(programs, { checkers: brokenCheckers });
       const { status, lines } = await supervisor.execute(chunk);
       expect(status).toBe(200);
+      expect(lines.filter((line) => line.chunk !== chunk.chunk_id)).toEqual([]);
       const ofIt = lines.filter(({ program }) => program === "impossible");
       expect(ofIt).toMatchObject([{ type: "invalid_task", detail: expect.stringMatching(/./) }]);
       const outputs = lines.filter(({ type }) => type === "ended").map(({ stdout }) => stdout);
@@ -103,7 +125,7 @@ describe.each(modes)("as %s", (mode) => {
         ...makeProgram(id, "print(1)"),
         ...changes,
       }));
-      const { lines } = await supervisor.execute(supervisor.chunk(programs));
+      const { lines } = await supervisor.execute(supervisor.chunk(programs, { checkers: brokenCheckers }));
       expect(lines.map(({ type }) => type)).toEqual([...programs.map(() => "invalid_task"), "summary"]);
       expect(lines.at(-1)).toMatchObject({ reason: "completed", cases: 0 });
     });
@@ -165,8 +187,10 @@ describe.each(modes)("as %s", (mode) => {
         makeProgram("long", "import time; time.sleep(30)", [""], { time_ms: 100 }),
         makeProgram("idle", "print(1)", []),
       ];
-      const { lines, cut } = await supervisor.execute(supervisor.chunk(programs));
+      const chunk = supervisor.chunk(programs);
+      const { lines, cut } = await supervisor.execute(chunk);
       expect(cut).toBe(false);
+      expect(new Set(lines.map((line) => line.chunk))).toEqual(new Set([chunk.chunk_id]));
       const key = (line: Line) => `${line.program} ${line.case}`;
       const ended = lines.filter((line) => line.type === "ended");
       const cases = ["long 0", "right 0", "right 1", "right 2", "wrong 0", "wrong 1"];
@@ -222,7 +246,9 @@ describe.each(modes)("as %s", (mode) => {
 
     it("beat while nothing else happens", async () => {
       const program = makeProgram("p", "import time; time.sleep(6)", [""], { time_ms: 20_000 });
-      const { lines } = await supervisor.execute(supervisor.chunk([program]));
+      const chunk = supervisor.chunk([program]);
+      const { lines } = await supervisor.execute(chunk);
+      expect(lines.filter((line) => line.chunk !== chunk.chunk_id)).toEqual([]);
       const gaps = lines.slice(1).map((line, index) => line.at_ms - (lines[index]?.at_ms ?? 0));
       expect(lines.filter(({ type }) => type === "beat").length).toBeGreaterThanOrEqual(1);
       expect(Math.max(...gaps)).toBeLessThan(5500);

@@ -14,6 +14,7 @@ export interface Program {
   id: string;
   source: string;
   mode?: "main" | "call" | "tests" | "checked";
+  /** The name of one of the chunk's checkers. */
   checker?: string;
   inputs: string[];
   limits: Limits;
@@ -23,6 +24,7 @@ export interface Chunk {
   fencing_token: number;
   chunk_id: string;
   deadline_ms: number;
+  checkers?: Record<string, string>;
   programs: Program[];
 }
 
@@ -30,6 +32,7 @@ export interface Chunk {
 export interface Line {
   type: "started" | "ended" | "syntax_error" | "invalid_task" | "beat" | "summary";
   at_ms: number;
+  chunk?: string;
   program?: string;
   case?: number;
   status?: string;

@@ -55,6 +55,7 @@ export async function openKeeperChannel(events: KeeperEvents): Promise<KeeperCha
     stdio: ["ignore", "ignore", "pipe", "ipc"],
     env: { PATH: process.env.PATH ?? "/usr/bin:/bin", HOME: process.env.HOME ?? "/", LANG: "C.UTF-8" },
     cwd: "/",
+    detached: true, // what a terminal or a supervisor tells our whole group is for us, who end the keeper last
   });
   const waiting = new Map<number, Waiting>();
   const exited = watchExit(child, events);

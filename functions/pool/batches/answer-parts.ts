@@ -4,6 +4,8 @@
  * The first part is in the record itself, so that an ordinary answer is one write. The others have rows of their own,
  * each in a partition of its own: one partition takes 1,000 KB a second, and the answer may be of several thousand.
  */
+import { createHash } from "node:crypto";
+import { Fault } from "../../rewards/faults.ts";
 import type { RowKey } from "../ports.ts";
 import { expressionOver } from "../slot-row.ts";
 import { writeRow } from "../slots/write.ts";
@@ -48,18 +50,38 @@ export async function writeMoreParts(
   }
 }
 
-/** The whole answer of an answered batch. Throws the table's faults, and an error when a part is not there. */
+/** Ties an answer to its batch and to the attempt that found it, which a body belongs to. */
+export function sealAnswer(
+  { batchId, fence }: Pick<BatchClaim, "batchId" | "fence">,
+  answer: Uint8Array,
+): string {
+  const digest = createHash("sha256").update(`${batchId}\n${fence}\n`).update(answer).digest("base64url");
+  return `${fence}.${digest}`;
+}
+
+/**
+ * The whole answer of an answered batch. Throws the table's faults; a part that is not there, or an answer that breaks
+ * its seal, is one too.
+ */
 export async function readAnswer(
   { table }: RecordContext,
   batchId: string,
-  { fence, firstPart, moreParts }: BatchRecord,
+  { fence, firstPart, moreParts, seal }: BatchRecord,
 ): Promise<Uint8Array> {
   const reads = Array.from({ length: moreParts }, (_, at) => table.get(partKey({ batchId, fence }, at + 1)));
   const rest = (await Promise.all(reads)).map((row) => row?.[writePartExpression.columns["#bytes"] ?? ""]);
   const parts = [firstPart, ...rest].map((part, at) => {
     if (part instanceof Uint8Array) return part;
-    throw new Error(`part ${at} of a recorded answer is not there`);
+    throw unreadable(`part ${at} of it is not there`);
   });
-  const [whole] = parts;
-  return parts.length === 1 && whole !== undefined ? whole : Buffer.concat(parts);
+  const [first] = parts;
+  const whole = parts.length === 1 && first !== undefined ? first : Buffer.concat(parts);
+  const isSealed = seal?.startsWith(`${fence}.`) ?? false;
+  if (isSealed && seal !== sealAnswer({ batchId, fence }, whole))
+    throw unreadable("it is not what was recorded");
+  return whole;
+}
+
+function unreadable(why: string): Fault {
+  return new Fault("store_unavailable", `The batch was answered, but its answer can't be read now: ${why}.`);
 }

@@ -15,7 +15,8 @@
  * - A fence is the time at which the attempt began, if no earlier one was larger: rows are deleted when their hour is
  *   over, and fences must not begin again at one.
  * - The head row makes an answer valid. It holds the first part of it; what is beyond is written before, into rows that
- *   bear the attempt's fence in their key, so that parts of two attempts never mix.
+ *   bear the attempt's fence in their key, so that parts of two attempts never mix. It also holds a seal of the whole,
+ *   of this batch and this attempt, without which nothing is answered.
  * - Rows may outlive their hour for days: every reader looks at the time itself.
  *
  * Batches without a key have no record: nobody could name them.
@@ -57,6 +58,8 @@ export interface BatchRecord {
   /** Of an answered batch: the first part of the answer, and how many rows hold the rest. */
   readonly firstPart?: Uint8Array;
   readonly moreParts: number;
+  /** Of an answered batch: what its whole answer must match. Former versions wrote none, and left another attempt's. */
+  readonly seal?: string;
 }
 
 export const batchColumns = {
@@ -69,6 +72,7 @@ export const batchColumns = {
   recordUntilS: "expiresAtS",
   firstPart: "a",
   moreParts: "n",
+  seal: "sl",
 } as const satisfies Record<keyof BatchRecord, string>;
 
 export type RecordContext = Pick<SlotContext, "table" | "clock" | "settings" | "newId">;
@@ -101,6 +105,7 @@ export function recordUntilS(nowMs: number): number {
 
 function readRow(row: StoredRow): BatchRecord {
   const firstPart = row[batchColumns.firstPart];
+  const seal = row[batchColumns.seal];
   return {
     state: row[batchColumns.state] as BatchState,
     fence: Number(row[batchColumns.fence]),
@@ -111,5 +116,6 @@ function readRow(row: StoredRow): BatchRecord {
     recordUntilS: Number(row[batchColumns.recordUntilS]),
     moreParts: Number(row[batchColumns.moreParts] ?? 0),
     ...(firstPart instanceof Uint8Array ? { firstPart } : {}),
+    ...(typeof seal === "string" ? { seal } : {}),
   };
 }

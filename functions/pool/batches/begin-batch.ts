@@ -27,7 +27,8 @@ const nobodyWorksOnIt = "(#state <> :running OR #leaseUntilMs < :expiredBeforeMs
 const itsAnswerIsForgotten = "(#state <> :answered OR #recordUntilS <= :nowS)";
 const update =
   "SET #state = :running, #fence = :fence, #attempt = :attempt, #attemptNumber = :attemptNumber, " +
-  "#bodyHash = :bodyHash, #leaseUntilMs = :leaseUntilMs, #recordUntilS = :recordUntilS REMOVE #firstPart, #moreParts";
+  "#bodyHash = :bodyHash, #leaseUntilMs = :leaseUntilMs, #recordUntilS = :recordUntilS " +
+  "REMOVE #firstPart, #moreParts, #seal";
 
 export const beginBatchExpression = expressionOver(batchColumns, {
   name: "begin batch",

@@ -1,7 +1,7 @@
 /** What the holder of a batch's record writes: it works on, it has the answer, it is done without one. */
 import { expressionOver } from "../slot-row.ts";
 import { writeRow } from "../slots/write.ts";
-import { cutAnswer, writeMoreParts } from "./answer-parts.ts";
+import { cutAnswer, sealAnswer, writeMoreParts } from "./answer-parts.ts";
 import {
   type BatchClaim,
   batchColumns,
@@ -21,7 +21,8 @@ export const extendBatchExpression = expressionOver(batchColumns, {
 export const answerBatchExpression = expressionOver(batchColumns, {
   name: "answer batch",
   update:
-    "SET #state = :answered, #firstPart = :firstPart, #moreParts = :moreParts, #recordUntilS = :recordUntilS",
+    "SET #state = :answered, #firstPart = :firstPart, #moreParts = :moreParts, #seal = :seal, " +
+    "#recordUntilS = :recordUntilS",
   clauses: [isStillOurs, isRunning],
 });
 
@@ -54,6 +55,7 @@ export async function answerBatch(
     ":answered": "answered",
     ":firstPart": first,
     ":moreParts": more.length,
+    ":seal": sealAnswer(claim, answer),
     ":recordUntilS": untilS,
   });
 }

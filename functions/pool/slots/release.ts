@@ -2,6 +2,7 @@
  * Release: the holder gives its worker back, to be used again or to be killed.
  *
  *   leased ── healthy ──▶ ready
+ *   leased ── healthy ──▶ ready, kept for a batch that waits elsewhere ── keptMs ──▶ ready
  *   leased ── broken ───▶ draining ── kill ── empty ──▶ empty
  *                            └──── drainLeaseMs ────▶ the sweep redoes it
  */
@@ -18,6 +19,14 @@ export const releaseReadyExpression = slotExpression({
   clauses: [isStillOurs, isLeased],
 });
 
+export const releaseKeptExpression = slotExpression({
+  name: "release kept",
+  update:
+    "SET #state = :ready, #lastUsedAtMs = :nowMs, #leaseUntilMs = :leaseUntilMs, #heldForBatch = :batchTag " +
+    "REMOVE #owner, #heldForRun",
+  clauses: [isStillOurs, isLeased],
+});
+
 export const releaseDrainingExpression = slotExpression({
   name: "release draining",
   update: "SET #state = :draining, #leaseUntilMs = :leaseUntilMs REMOVE #owner, #heldForRun",
@@ -31,6 +40,32 @@ export function releaseReady(ctx: SlotContext, lease: Fenced): Promise<SlotRow |
     lease.slot,
     releaseReadyExpression,
     { ":fence": lease.fence, ":leased": "leased", ":ready": "ready", ":nowMs": ctx.clock.nowMs() },
+    (row) => row.fence === lease.fence && row.state === "ready",
+  );
+}
+
+/**
+ * Gives a healthy worker back, for one batch to take in the time to come; null when the lease was lost.
+ *
+ * That is a request and no right: to the write that acquires it, it is as free as any.
+ */
+export function releaseKept(
+  ctx: SlotContext,
+  lease: Fenced,
+  kept: { readonly batchTag: string; readonly untilMs: number },
+): Promise<SlotRow | null> {
+  return writeSlot(
+    ctx,
+    lease.slot,
+    releaseKeptExpression,
+    {
+      ":fence": lease.fence,
+      ":leased": "leased",
+      ":ready": "ready",
+      ":nowMs": ctx.clock.nowMs(),
+      ":leaseUntilMs": kept.untilMs,
+      ":batchTag": kept.batchTag,
+    },
     (row) => row.fence === lease.fence && row.state === "ready",
   );
 }

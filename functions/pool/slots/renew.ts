@@ -5,7 +5,7 @@
  * must not disturb a lease. A row that has another sandbox by now, or one that is being killed, is left alone.
  */
 import type { PoolSettings } from "../settings.ts";
-import { type SlotRow, slotExpression } from "../slot-row.ts";
+import { type SlotRow, slotExpression, type WorkerRow } from "../slot-row.ts";
 import { type SlotContext, writeSlot } from "./write.ts";
 
 const isTheSameSandbox = "#sandboxId = :sandboxId";
@@ -34,11 +34,21 @@ export function recordRenewal(
 }
 
 /**
- * The time to live that a renewal may ask for: never beyond the plan's life.
+ * When the plan ends the sandbox's life, at the earliest.
  *
  * That life began when the sandbox did, which is before its worker was published, by a creation's time at most.
  */
-export function ttlAllowedMs(settings: PoolSettings, row: Pick<SlotRow, "bornAtMs">, nowMs: number): number {
-  const endsAtMs = (row.bornAtMs ?? nowMs) - settings.createTimeoutMs + settings.lifeMs;
-  return Math.max(0, Math.min(settings.ttlMs, endsAtMs - nowMs));
+export function lifeEndsAtMs(settings: PoolSettings, bornAtMs: number): number {
+  return bornAtMs - settings.createTimeoutMs + settings.lifeMs;
+}
+
+/** The time to live to ask for, never beyond the plan's life; null where a renewal would give no more than there is. */
+export function renewalMs(
+  settings: PoolSettings,
+  { bornAtMs, ttlAtMs }: Pick<WorkerRow, "bornAtMs" | "ttlAtMs">,
+  nowMs: number,
+): number | null {
+  const leftMs = lifeEndsAtMs(settings, bornAtMs ?? nowMs) - nowMs;
+  const ttlMs = Math.min(settings.ttlMs, leftMs);
+  return ttlMs > 0 && nowMs + ttlMs > ttlAtMs ? ttlMs : null;
 }

@@ -6,7 +6,7 @@
  * acts on what it took or read, so nobody who was overtaken (frozen, cut off, slow) can write any more.
  *
  *            claim             publish             acquire, take over
- *   empty ─────────▶ creating ─────────▶ ready ◀──────────────▶ leased ⟲ extend
+ *   empty ─────────▶ creating ─────────▶ ready ◀──────────────▶ leased ⟲ extend, hand over
  *     ▲                 │     unclaim      │       release         │
  *     │◀────────────────┘                  ▼                       ▼
  *     └───────────────────────────────  draining ◀── expire, drain, release (broken)

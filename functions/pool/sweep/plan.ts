@@ -5,7 +5,7 @@
  */
 import type { ListedSandbox } from "../ports.ts";
 import { type SlotRow, type WorkerRow, workerOf } from "../slot-row.ts";
-import { ttlAllowedMs } from "../slots/renew.ts";
+import { renewalMs } from "../slots/renew.ts";
 import {
   type Demand,
   endedLeases,
@@ -110,6 +110,6 @@ function dueRenewals({ slots, settings, nowMs }: Demand): WorkerRow[] {
   return slots.flatMap((row) => {
     const worker = row.state === "ready" || row.state === "leased" ? workerOf(row) : null;
     if (worker === null || worker.ttlAtMs >= nowMs + renewBelowMs) return [];
-    return ttlAllowedMs(settings, worker, nowMs) + nowMs > worker.ttlAtMs ? [worker] : [];
+    return renewalMs(settings, worker, nowMs) === null ? [] : [worker];
   });
 }

@@ -2,7 +2,7 @@
 import type { Sandboxes } from "../ports.ts";
 import type { WorkerRow } from "../slot-row.ts";
 import { drainSlot } from "../slots/drain.ts";
-import { recordRenewal, ttlAllowedMs } from "../slots/renew.ts";
+import { recordRenewal, renewalMs } from "../slots/renew.ts";
 import type { SlotContext } from "../slots/write.ts";
 import type { TakenSlot } from "./drains.ts";
 import { noteFault, type SweepLog } from "./report.ts";
@@ -18,9 +18,8 @@ export async function renewWorker(
   row: WorkerRow,
 ): Promise<"renewed" | "gone" | "unsure"> {
   const askedAtMs = ctx.clock.nowMs();
-  const ttlMs = ttlAllowedMs(ctx.settings, row, askedAtMs);
-  // Not shortened: with no more life than it has, there is nothing to ask for.
-  if (askedAtMs + ttlMs <= row.ttlAtMs) return "unsure";
+  const ttlMs = renewalMs(ctx.settings, row, askedAtMs);
+  if (ttlMs === null) return "unsure";
   const renewed = await ctx.sandboxes.renew(row.sandboxId, ttlMs);
   if (renewed.kind === "failed") {
     noteFault(log, "renew", renewed.fault);

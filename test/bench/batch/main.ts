@@ -5,11 +5,22 @@
  */
 import { writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
+import { readArguments } from "../../../functions/command-arguments.ts";
 import { judgeBatches, measureBatches } from "./batch-figures.ts";
 
-const { values } = parseArgs({
-  options: { "stand-ins": { type: "boolean", default: false }, json: { type: "string" } },
-});
+const usage = `npm run bench:batch [-- --stand-ins] [--json FILE]
+
+  --stand-ins  runs no program: what is measured is the handler's work alone
+  --json FILE  where all figures are written`;
+
+function readOptions() {
+  const { values } = parseArgs({
+    options: { "stand-ins": { type: "boolean", default: false }, json: { type: "string" } },
+  });
+  return values;
+}
+
+const values = readArguments(readOptions, usage);
 const figures = await measureBatches([1_000, 10_000], { standIns: values["stand-ins"] });
 const bounds = judgeBatches(figures);
 console.table(

@@ -14,6 +14,7 @@ export interface StandInWorkers {
 }
 
 interface ExecuteBody {
+  readonly chunk_id: string;
   readonly programs: readonly { readonly id: string; readonly inputs: readonly string[] }[];
 }
 
@@ -41,13 +42,13 @@ export async function startStandInWorkers(sandboxUrl: string): Promise<StandInWo
 }
 
 async function execute(incoming: http.IncomingMessage, outgoing: http.ServerResponse): Promise<void> {
-  const { programs } = (await json(incoming)) as ExecuteBody;
+  const { chunk_id: chunk, programs } = (await json(incoming)) as ExecuteBody;
   outgoing.writeHead(200, { "content-type": "application/x-ndjson" });
   let piece = "";
   let cases = 0;
   for (const { id, inputs } of programs) {
     for (const [index, input] of inputs.entries()) {
-      piece += describeCase(id, index, input);
+      piece += describeCase(chunk, id, index, input);
       cases += 1;
       if (cases % casesPerPiece > 0) continue;
       outgoing.write(piece);
@@ -55,11 +56,11 @@ async function execute(incoming: http.IncomingMessage, outgoing: http.ServerResp
       await new Promise(setImmediate);
     }
   }
-  outgoing.end(`${piece}${JSON.stringify({ type: "summary", reason: "completed", cases })}\n`);
+  outgoing.end(`${piece}${JSON.stringify({ chunk, type: "summary", reason: "completed", cases })}\n`);
 }
 
-function describeCase(program: string, index: number, input: string): string {
-  const place = { program, case: index };
+function describeCase(chunk: string, program: string, index: number, input: string): string {
+  const place = { chunk, program, case: index };
   const end = { status: "exited", exit_code: 0, stdout: `${input}\n`, stderr_tail: "" };
   const measures = { wall_ms: 4.123, cpu_ms: 3.987, peak_rss_kib: 9_216 };
   return [

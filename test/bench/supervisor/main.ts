@@ -7,20 +7,37 @@
  */
 import { writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
+import { readArguments, readInteger } from "../../../functions/command-arguments.ts";
 import { type CaseCost, meanCost, measureCost } from "./case-cost.ts";
 import { copySources, copySourcesAt, type Sources } from "./sources.ts";
 import { measureStages, type Stages } from "./stages.ts";
 import { startSupervisor } from "./supervisor-process.ts";
 
-const { values } = parseArgs({
-  options: {
-    before: { type: "string" },
-    cases: { type: "string", default: "400" },
-    rounds: { type: "string", default: "5" },
-    json: { type: "string" },
-  },
-});
-const cases = Number(values.cases);
+const usage = `npm run bench:supervisor [-- --before COMMIT] [--cases N] [--rounds N] [--json FILE]
+
+  --before COMMIT  whose sources take turns with those of now
+  --cases N        in a round (400)
+  --rounds N       of each (5)
+  --json FILE      where all figures are written`;
+
+function readOptions() {
+  const { values } = parseArgs({
+    options: {
+      before: { type: "string" },
+      cases: { type: "string", default: "400" },
+      rounds: { type: "string", default: "5" },
+      json: { type: "string" },
+    },
+  });
+  return {
+    ...values,
+    cases: readInteger("--cases", values.cases, 1, 1_000_000),
+    rounds: readInteger("--rounds", values.rounds, 1, 1_000_000),
+  };
+}
+
+const values = readArguments(readOptions, usage);
+const { cases } = values;
 const contenders = new Map<string, Sources>();
 if (values.before) contenders.set(values.before, copySourcesAt(values.before));
 contenders.set("now", copySources());
@@ -55,7 +72,7 @@ async function measureCosts(): Promise<ReadonlyMap<string, CaseCost>> {
   try {
     for (const [name, sources] of contenders) running.push({ name, process: await startSupervisor(sources) });
     for (const { process } of running) await process.execute(1, 20);
-    for (let round = 0; round < Number(values.rounds); round += 1) {
+    for (let round = 0; round < values.rounds; round += 1) {
       for (const { name, process } of running) {
         rounds.set(name, [...(rounds.get(name) ?? []), await measureCost(process, cases)]);
       }

@@ -76,3 +76,12 @@ export interface InjectedFault {
   readonly kind: FaultKind;
   readonly request: SeenRequest;
 }
+
+/** An answer that is no stream, as a supervisor gives it to this very request. */
+export function supervisorSays(status: number, body: object): (request: SeenRequest) => Fault {
+  return ({ headers }) => ({
+    kind: "answer",
+    status,
+    body: JSON.stringify({ ...body, nonce: headers["x-request-nonce"] }),
+  });
+}

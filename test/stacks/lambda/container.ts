@@ -6,11 +6,13 @@ import { fileURLToPath } from "node:url";
 import type { Bundle } from "./bundle.ts";
 import { serveFunctionUrl } from "./function-url.ts";
 import { type RuntimeReply, readAll, startRuntimeApi } from "./runtime-api.ts";
-import type { LambdaNode, LambdaRuntimes } from "./runtimes.ts";
+import { clientOf, type LambdaClient, type LambdaNode, type LambdaRuntimes } from "./runtimes.ts";
 
 export interface ContainerOptions {
   readonly runtimes: LambdaRuntimes;
   readonly node: LambdaNode;
+  /** Default: the one that AWS ships with that Node. */
+  readonly client?: LambdaClient;
   readonly bundle: Bundle;
   readonly environment: Readonly<Record<string, string>>;
   /** What Lambda leaves to each invocation. Default: 15 minutes. */
@@ -37,9 +39,9 @@ export interface Container {
 const standIn = fileURLToPath(new URL("./native-client.cjs", import.meta.url));
 
 export async function startContainer(options: ContainerOptions): Promise<Container> {
-  const { runtimes, node, bundle, environment, timeoutMs = 900_000 } = options;
+  const { runtimes, node, client = clientOf[node], bundle, environment, timeoutMs = 900_000 } = options;
   const api = await startRuntimeApi();
-  const child = spawn(runtimes.node(node), ["--require", standIn, runtimes.client], {
+  const child = spawn(runtimes.node(node), ["--require", standIn, ...runtimes.client(client)], {
     cwd: bundle.folder,
     stdio: ["ignore", "pipe", "pipe"],
     env: { ...platformVariables(bundle.folder, api.address, node), ...environment },

@@ -11,7 +11,7 @@ export interface Deployment {
   start(
     entry: string,
     node: LambdaNode,
-    options?: Partial<Pick<ContainerOptions, "environment" | "timeoutMs">>,
+    options?: Partial<Pick<ContainerOptions, "client" | "environment" | "timeoutMs">>,
   ): Promise<Container>;
   /** Ends all containers, then what is around them. */
   close(): Promise<void>;

@@ -93,7 +93,7 @@ def _act_as_init(line, live):
         return
     linux.die_with_parent(signal.SIGKILL)
     linux.hide_from_debuggers()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD):
         signal.signal(number, signal.SIG_DFL)
     live(line)
 

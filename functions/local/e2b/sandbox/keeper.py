@@ -152,6 +152,8 @@ class Keeper:
 
 
 def main():
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)  # whoever ends all processes at once means the server, which ends us
     channel = socket.socket(fileno=int(os.environ.pop("NODE_CHANNEL_FD")))
     channel.setblocking(True)
     many_ids = birth.host_has_many_ids()
@@ -163,7 +165,6 @@ def main():
         return
     linux.die_with_parent(signal.SIGKILL)
     linux.adopt_orphans()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in a terminal is for the server, which ends us
     Keeper(channel, many_ids).run()
 
 

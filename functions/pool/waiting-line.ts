@@ -1,0 +1,117 @@
+/**
+ * Those of one container who wait for a worker, and what its batches hold.
+ *
+ * A worker that is given back goes from hand to hand here, so nobody has to look at the table for it. Batches that have
+ * no worker come first, and among equals who has waited longest.
+ */
+import type { CreationUnderWay } from "./container-creations.ts";
+import type { WorkerRow } from "./slot-row.ts";
+import type { Holder } from "./slots/write.ts";
+import { creationTakesMs } from "./trouble.ts";
+import { waitsPatientlyMs } from "./waiting.ts";
+
+export interface Waiter {
+  readonly holder: Holder;
+  readonly startedAtMs: number;
+  /** Whether its run may hold more workers than it does, as of the waiter's last look at the pool. */
+  readonly runHasRoom: boolean;
+  /** Its own creation of a worker, while it is under way. */
+  readonly creation: CreationUnderWay | null;
+}
+
+/** Whether others should know that it waits. One that has a creation under way is served soon, unless that is overdue. */
+export function hasWaitedLong(
+  { startedAtMs, creation }: Pick<Waiter, "startedAtMs" | "creation">,
+  nowMs: number,
+): boolean {
+  return nowMs - startedAtMs >= (creation === null ? waitsPatientlyMs : creationTakesMs);
+}
+
+/** A waiter's place in the line, while it has nothing else to do. */
+export interface Place {
+  readonly waiter: Waiter;
+  /** Resolves once a worker is offered. */
+  readonly offered: Promise<void>;
+  /** Offers a worker that is being handed over; null if that comes to nothing. Never rejects. */
+  offer(worker: Promise<WorkerRow | null>): void;
+  /** Leaves the line, with the worker that was offered meanwhile. */
+  leave(): Promise<WorkerRow | null>;
+}
+
+export interface WaitingLine {
+  /** A search begins; its end is told by the answer. */
+  begin(waiter: Waiter): () => void;
+  enter(waiter: Waiter): Place;
+  /** Who should have a worker that a batch of the run gives back. */
+  first(runTag: string): Place | null;
+  /** Those who search, whether they stand in line or look around. */
+  waiters(): Iterable<Waiter>;
+  /** A batch has a worker; the answer is told when it gives that back. */
+  noteLease(batchTag: string, leasedAtMs: number): () => void;
+  /** Since when the batch has each of its workers. */
+  leasesOf(batchTag: string): number[];
+}
+
+export function createWaitingLine(): WaitingLine {
+  const searching = new Set<Waiter>();
+  const line = new Set<Place>();
+  const leases = new Set<{ readonly batchTag: string; readonly leasedAtMs: number }>();
+  const leasesOf = (batchTag: string) =>
+    [...leases].flatMap((lease) => (lease.batchTag === batchTag ? [lease.leasedAtMs] : []));
+  const comesBefore = (one: Waiter, other: Waiter) => {
+    const held = [one, other].map(({ holder }) => Math.min(1, leasesOf(holder.batchTag).length));
+    return held[0] === held[1] ? one.startedAtMs < other.startedAtMs : (held[0] ?? 0) < (held[1] ?? 0);
+  };
+  return {
+    begin(waiter) {
+      searching.add(waiter);
+      return () => searching.delete(waiter);
+    },
+    enter(waiter) {
+      const place = createPlace(waiter, () => line.delete(place));
+      line.add(place);
+      return place;
+    },
+    first(runTag) {
+      let first: Place | null = null;
+      for (const place of line) {
+        if (!isOfUse(place.waiter, runTag)) continue;
+        if (first === null || comesBefore(place.waiter, first.waiter)) first = place;
+      }
+      return first;
+    },
+    waiters: () => searching,
+    noteLease(batchTag, leasedAtMs) {
+      const lease = { batchTag, leasedAtMs };
+      leases.add(lease);
+      return () => leases.delete(lease);
+    },
+    leasesOf,
+  };
+}
+
+/** Whether a worker that a batch of the run gives back is one that the waiter may have. */
+export function isOfUse({ holder, runHasRoom }: Waiter, runTag: string): boolean {
+  return runHasRoom || holder.runTag === runTag;
+}
+
+function createPlace(waiter: Waiter, leaveLine: () => void): Place {
+  let worker: Promise<WorkerRow | null> = Promise.resolve(null);
+  let noteOffer = () => {};
+  const offered = new Promise<void>((resolve) => {
+    noteOffer = resolve;
+  });
+  return {
+    waiter,
+    offered,
+    offer(handed) {
+      worker = handed;
+      leaveLine();
+      noteOffer();
+    },
+    leave() {
+      leaveLine();
+      return worker;
+    },
+  };
+}
