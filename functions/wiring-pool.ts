@@ -7,7 +7,7 @@ import { createE2bSandboxes } from "./adapters/e2b-sandboxes.ts";
 import { createE2bWorkerFactory } from "./adapters/e2b-worker-factory.ts";
 import { readSupervisorFiles } from "./adapters/supervisor-files.ts";
 import type { WorkerShape } from "./pool/cost.ts";
-import { rememberPoolId } from "./pool/identity.ts";
+import { namePool } from "./pool/identity.ts";
 import type { PoolContext } from "./pool/lease-source.ts";
 import type { WorkerStopper } from "./pool/ports.ts";
 import { type Plan, type PoolSettings, poolSettings } from "./pool/settings.ts";
@@ -47,7 +47,10 @@ export interface WiredPool {
 /** Asks nothing of E2B or the table. Throws a `misconfigured` fault when the settings can't work together. */
 export function wirePool(settings: PoolWiring, { clock, random = Math.random }: PoolDeps): WiredPool {
   const supervisor = readSupervisorFiles(settings.supervisorFolder);
-  const table = createDynamoDbTable(createDynamoDbClient(settings.dynamoDb), settings.tableName);
+  const { table, poolId } = namePool(
+    createDynamoDbTable(createDynamoDbClient(settings.dynamoDb), settings.tableName),
+    randomUUID,
+  );
   const { memoryMib } = settings.worker;
   const factory = createE2bWorkerFactory({ e2b: settings.e2b, supervisor, memoryMib, clock, random });
   const creations = watchCreations(factory);
@@ -57,7 +60,7 @@ export function wirePool(settings: PoolWiring, { clock, random = Math.random }: 
     sandboxes: createE2bSandboxes(settings.e2b),
     settings: settle(settings, supervisor.shortVersion),
     workers: creations.workers,
-    poolId: rememberPoolId(table, randomUUID),
+    poolId,
     newId: () => randomBytes(6).toString("base64url"),
     random,
   };

@@ -1,7 +1,8 @@
 /**
  * Workers on E2B: a sandbox, our supervisor in it, and its word that isolation is proved.
  *
- * Creating one is a handful of requests: the sandbox, all files at once, the start, and asking until it is ready.
+ * Creating one is a handful of requests: the sandbox, all files at once while its metadata is looked at, the start, and
+ * asking until it is ready.
  * Reaching one that exists is none: address and secret follow from its row, and the client of E2B isn't even loaded.
  */
 import type {

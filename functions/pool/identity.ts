@@ -3,6 +3,9 @@
  *
  * It is in every sandbox's metadata and in every list's filter, so that two deployments on one provider's key never
  * see, and never kill, each other's sandboxes. Whoever comes first writes it; the others read what the first wrote.
+ *
+ * It also shows whether the pool's rows were read: they are never without it once it is written. Without that, the answer
+ * to somebody else's query that found nothing would make all sandboxes those of no slot.
  */
 import { Fault } from "../rewards/faults.ts";
 import type { RowKey, Table } from "./ports.ts";
@@ -37,6 +40,40 @@ export function rememberPoolId(table: Table, newPoolId: () => string): () => Pro
       throw error;
     });
     return known;
+  };
+}
+
+export interface NamedPool<PoolTable extends Table> {
+  readonly table: PoolTable;
+  readonly poolId: () => Promise<string>;
+}
+
+/** A pool's id, and its table; that throws `store_unavailable` rather than read a pool whose id it knows without it. */
+export function namePool<PoolTable extends Table>(
+  table: PoolTable,
+  newPoolId: () => string,
+): NamedPool<PoolTable> {
+  const read = rememberPoolId(table, newPoolId);
+  let isNamed = false;
+  return {
+    async poolId() {
+      const id = await read();
+      isNamed = true;
+      return id;
+    },
+    table: {
+      ...table,
+      async query(pk, skPrefix) {
+        const rows = await table.query(pk, skPrefix);
+        const isPool = pk === identityKey.pk && identityKey.sk.startsWith(skPrefix ?? "");
+        if (isNamed && isPool && !rows.some(({ sk }) => sk === identityKey.sk))
+          throw new Fault(
+            "store_unavailable",
+            "the table's answer is none of this pool: its id is not in it",
+          );
+        return rows;
+      },
+    },
   };
 }
 

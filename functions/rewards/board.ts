@@ -8,16 +8,31 @@
  * - A worker that is lost leaves suspects: the cases that had started and not ended. Each runs again alone. Cases of
  *   the same chunk that had not started are innocent: they go back for free, since the suspects, and whatever else waits
  *   of their programs, are out of their way until the suspects are cleared. That ends, because each such loss finds new
- *   suspects; yet a case goes back for free eight times at most.
+ *   suspects; yet a case goes back for free eight times at most. So do suspects of a loss that turns out to have been
+ *   the platform's, and whatever ran when a worker was lost to a cause that is known.
+ * - A worker that is lost before anything started has cost nobody a retry. What it was given is handed out again as it
+ *   is. Lost a second time, it goes to two workers in halves, so that whatever it is that ends workers before their first
+ *   line is alone in the end; then a third loss is its fate.
  * - Once a case of a program that fails fast has failed, its other cases are not waited for: whatever becomes of them,
  *   the reward is known. Such a program's cases are handed out in stages, so that most of them need not run at all.
  * - A program that is a suspect a second time while it runs alone is what ends workers: its fault isn't worth a retry.
  */
 import type { CaseResult } from "./batch.ts";
+import {
+  chargeFreeReturn,
+  clearSuspect,
+  countLosses,
+  createFaultRecord,
+  describePoison,
+  describeUnstarted,
+  type FaultRecord,
+  isRetried,
+} from "./fault-record.ts";
 import { Fault } from "./faults.ts";
+import type { Loss } from "./losses.ts";
 import type { PlannedProgram } from "./plan.ts";
 import { firstStage, nextStage } from "./stages.ts";
-import { type Assignment, createWorkQueue } from "./work-queue.ts";
+import { type Assignment, countCases, createWorkQueue, type Portion } from "./work-queue.ts";
 
 /** What came of a program; the same for all samples that it answers for. */
 export type ProgramResult =
@@ -49,6 +64,10 @@ export interface Board {
   splitChunk(assignment: Assignment): void;
   /** The worker gave up cases of one chunk. */
   giveBack(program: PlannedProgram, cases: GivenBack): void;
+  /** The worker was lost while none of these cases had started; `counts` if it is known to have been alive before. */
+  giveBackUnstarted(assignment: Assignment, fault: Fault, counts: boolean): void;
+  /** Whether a worker was lost while it ran the program. */
+  hasLostWorker(program: PlannedProgram): boolean;
 }
 
 /** Cases of one program that a chunk left without an end, and why. */
@@ -58,8 +77,10 @@ export interface GivenBack {
   readonly suspects: readonly number[];
   /** Cases that the fault touched. They use up their retry. */
   readonly touched: readonly number[];
-  /** Cases that never started, in a chunk that has suspects. */
+  /** Cases that the fault had nothing to do with. */
   readonly innocent: readonly number[];
+  /** The loss of a worker that made suspects of them; null where it was something else. */
+  readonly loss: Loss | null;
   /** Whether the chunk held one case only, that had been put back before. */
   readonly whileAlone: boolean;
 }
@@ -76,14 +97,10 @@ interface ProgramState {
   faults: FaultRecord | null;
 }
 
-interface FaultRecord {
-  lostWorkers: number;
-  readonly suspects: Set<number>;
-  readonly retriedCases: Set<number>;
-  readonly freeReturns: Map<number, number>;
-}
-
-const FREE_RETURNS = 8;
+/** Workers in turn that are lost with the same cases, unstarted, before those are tried in two halves. */
+const LOSSES_PER_SET = 2;
+/** And with a single case, before that is its program's fate. */
+const LOSSES_PER_CASE = 3;
 
 /**
  * Makes the board of a batch. `onResult` is called once per program, when its result is known.
@@ -133,7 +150,7 @@ export function createBoard(
       state.cases[caseIndex] = result;
       state.endedCases += 1;
       openCases -= 1;
-      if (clearSuspect(state, caseIndex)) queue.letGo(program);
+      if (clearSuspect(state.faults, caseIndex)) queue.letGo(program);
       const total = program.task.inputs.length;
       if (state.endedCases === total || (program.task.failFast && result.verdict.kind !== "passed")) {
         const cases = Array.from({ length: total }, (_, index) => state.cases[index] ?? null);
@@ -170,53 +187,59 @@ export function createBoard(
       if (state.isSettled) return;
       state.faults ??= createFaultRecord();
       const { faults } = state;
-      const { fault, whileAlone, suspects } = cases;
-      const lostByIt = suspects.length > 0 && fault.code === "worker_lost";
-      if (lostByIt) faults.lostWorkers += 1;
-      if (lostByIt && whileAlone && faults.lostWorkers > 1) return fail(program, describePoison(fault));
-      for (const caseIndex of [...suspects, ...cases.touched]) {
-        if (faults.retriedCases.has(caseIndex)) return fail(program, fault);
-      }
+      const { fault, loss } = cases;
+      const isOpen = (caseIndex: number) => state.cases[caseIndex] === undefined;
+      const [suspects, touched, innocent] = [cases.suspects, cases.touched, cases.innocent].map((indexes) =>
+        indexes.filter(isOpen),
+      ) as [number[], number[], number[]];
+      const free = loss?.isExcused() ? [...suspects, ...innocent] : innocent;
+      const charged = loss?.isExcused() ? touched : [...suspects, ...touched];
+      const isFatal = charged.some((caseIndex) => isRetried(faults, caseIndex));
+      if (loss !== null && suspects.length > 0) faults.suspicions.push({ loss, cases: suspects });
+      const isAgain = loss !== null && !loss.isExcused() && countLosses(faults) > 1;
+      if (isAgain && cases.whileAlone) return fail(program, describePoison(fault));
+      if (isFatal || !free.every((caseIndex) => chargeFreeReturn(faults, caseIndex)))
+        return fail(program, fault);
       retries += 1;
       if (suspects.length > 0) queue.hold(program);
       for (const caseIndex of suspects) {
-        faults.retriedCases.add(caseIndex);
+        if (loss === null) faults.retriedCases.add(caseIndex);
         faults.suspects.add(caseIndex);
         queue.putBack(program, caseIndex, true);
       }
-      for (const caseIndex of cases.touched) faults.retriedCases.add(caseIndex);
-      for (const caseIndex of cases.touched) queue.putBack(program, caseIndex, fault.code === "starved");
-      for (const caseIndex of cases.innocent) {
-        if (!chargeFreeReturn(faults, caseIndex)) return fail(program, fault);
-        queue.putBack(program, caseIndex, false);
+      for (const caseIndex of touched) faults.retriedCases.add(caseIndex);
+      for (const caseIndex of [...touched, ...innocent]) {
+        const isSuspect = faults.suspects.has(caseIndex); // it still is, and all else of its program waits for it
+        queue.putBack(program, caseIndex, isSuspect || fault.code === "starved");
       }
     },
+    giveBackUnstarted(assignment, fault, counts) {
+      const portions = assignment.portions.flatMap(({ program, caseIndexes }) => {
+        const { isSettled, cases } = stateOf(program);
+        const open = isSettled ? [] : caseIndexes.filter((caseIndex) => cases[caseIndex] === undefined);
+        return open.length > 0 ? [{ program, caseIndexes: open }] : [];
+      });
+      const [first] = portions;
+      if (first === undefined) return;
+      retries += portions.length;
+      const unstartedLosses = assignment.unstartedLosses + (counts ? 1 : 0);
+      const isSingle = countCases(portions) === 1;
+      const left = { ...assignment, portions, unstartedLosses };
+      if (isSingle && unstartedLosses >= LOSSES_PER_CASE) {
+        const others = programsRun - (stateOf(first.program).started ? 1 : 0);
+        return fail(first.program, describeUnstarted(fault, unstartedLosses, others > 0));
+      }
+      if (isSingle || unstartedLosses < LOSSES_PER_SET) {
+        return queue.putBackAsOne(left);
+      }
+      for (const half of halve(portions)) queue.putBackAsOne({ ...left, portions: half, unstartedLosses: 0 });
+    },
+    hasLostWorker: (program) => (stateOf(program).faults?.suspicions.length ?? 0) > 0,
   };
 }
 
 function createState(stage: number): ProgramState {
   return { cases: [], endedCases: 0, stage, started: false, isSettled: false, faults: null };
-}
-
-function createFaultRecord(): FaultRecord {
-  return { lostWorkers: 0, suspects: new Set(), retriedCases: new Set(), freeReturns: new Map() };
-}
-
-/** True when the case was the last suspect of its program. */
-function clearSuspect({ faults }: ProgramState, caseIndex: number): boolean {
-  return faults?.suspects.delete(caseIndex) === true && faults.suspects.size === 0;
-}
-
-/** Counts a return that costs no retry; once they are used up it costs the retry; false when that is gone too. */
-function chargeFreeReturn(faults: FaultRecord, caseIndex: number): boolean {
-  const soFar = faults.freeReturns.get(caseIndex) ?? 0;
-  if (soFar < FREE_RETURNS) {
-    faults.freeReturns.set(caseIndex, soFar + 1);
-    return true;
-  }
-  if (faults.retriedCases.has(caseIndex)) return false;
-  faults.retriedCases.add(caseIndex);
-  return true;
 }
 
 function describeTooLarge(bytes: number): Fault {
@@ -226,9 +249,16 @@ function describeTooLarge(bytes: number): Fault {
   return new Fault("invalid_task", detail);
 }
 
-function describePoison(fault: Fault): Fault {
-  const detail =
-    "A second worker was lost while it ran nothing but this program, so the program may be what ends workers. " +
-    "Sending it again is not worth it.";
-  return new Fault("worker_lost", detail, { retryable: false, cause: fault });
+/** Two sets of about as many programs, or of cases when there is one program. */
+function halve(portions: readonly Portion[]): (readonly Portion[])[] {
+  const [first] = portions;
+  if (first === undefined || portions.length > 1) {
+    const middle = Math.ceil(portions.length / 2);
+    return [portions.slice(0, middle), portions.slice(middle)];
+  }
+  const { program, caseIndexes } = first;
+  const middle = Math.ceil(caseIndexes.length / 2);
+  return [caseIndexes.slice(0, middle), caseIndexes.slice(middle)].map((half) => [
+    { program, caseIndexes: half },
+  ]);
 }

@@ -3,10 +3,21 @@
  */
 import type { CaseResult } from "./batch.ts";
 import type { Board } from "./board.ts";
+import { type ChunkLosses, giveBackRest } from "./chunk-rest.ts";
 import { endsBatch, Fault } from "./faults.ts";
 import type { PlannedProgram } from "./plan.ts";
 import type { CaseOutcome, Chunk, ChunkEnd, WorkerEvent, WorkerLease } from "./ports.ts";
-import type { Assignment } from "./work-queue.ts";
+import {
+  type CaseState,
+  countOwnWaiting,
+  handOverHalf,
+  hasRestOf,
+  isDoneElsewhere,
+  type Tracked,
+  type TrackedChunk,
+  track,
+} from "./tracked-cases.ts";
+import { type Assignment, countCases } from "./work-queue.ts";
 
 export interface ChunkSetup {
   readonly board: Board;
@@ -22,6 +33,9 @@ export interface ChunkSetup {
   readonly noteLeftMs: (leftMs: number) => void;
   /** Whether the worker has not ended the chunk that it was given before this one. */
   readonly isBehindAnother: () => boolean;
+  /** Told of each case that starts. */
+  readonly noteStarted: () => void;
+  readonly losses: ChunkLosses;
   /** What an outcome means for its test case. */
   readonly judge: (program: PlannedProgram, caseIndex: number, outcome: CaseOutcome) => Judgement;
 }
@@ -41,76 +55,94 @@ const BELIEVED_OPEN_CASES = 8;
 /** How much earlier than ours a worker's clock may ring. */
 const clockToleranceMs = 1_000;
 
-type CaseState = "waiting" | "started" | "ended";
-
-/** A program's cases in this chunk, by their index in the chunk. */
-interface Tracked {
-  readonly program: PlannedProgram;
-  readonly caseIndexes: readonly number[];
-  readonly states: CaseState[];
-  /** The worker has told of the program as a whole: none of its cases is to come. */
-  isJudged: boolean;
-}
-
 /** How fast cases come to their end. */
 interface Pace {
   firstStartAtMs: number | null;
+  /** When a case started or ended. */
+  lastChangeAtMs: number;
   openCases: number;
   endedCases: number;
+}
+
+/** Whether the chunk's worker may be used again; one that was not reached may be, but by others than just now. */
+export type ChunkCondition = "healthy" | "broken" | "unreached";
+
+/** A chunk that a worker was given. */
+export interface RunningChunk {
+  readonly ended: Promise<ChunkCondition>;
+  /** Cases that nobody but this worker is to run, and that it has not started. */
+  waitingCases(): number;
+  /** How long it takes for each case, as far as is known; 0 until one has started. */
+  msPerCase(): number;
+  /** The latter half of those cases, for another worker: what ends first counts. */
+  handOver(): Assignment | null;
 }
 
 interface ChunkRun {
   readonly setup: ChunkSetup;
   readonly assignment: Assignment;
-  readonly tracked: ReadonlyMap<string, Tracked>;
+  readonly tracked: TrackedChunk;
   readonly pace: Pace;
+  /** Aborted when all that is left of it is done by another worker. */
+  readonly isNeedless: AbortController;
   /** A case was not isolated here: the worker is not to be used again. */
   isolationFailed: boolean;
 }
 
 /**
- * Runs an assignment and tells whether its worker may be used again.
+ * Runs an assignment; `ended` tells whether its worker may be used again.
  *
- * Throws a fault that ends the batch when somebody else stopped it on the worker, and whatever is not a fault.
+ * It rejects with a fault that ends the batch when somebody else stopped it on the worker, and with whatever is not a
+ * fault.
  */
-export async function runChunk(
-  lease: WorkerLease,
-  assignment: Assignment,
-  setup: ChunkSetup,
-): Promise<"healthy" | "broken"> {
+export function runChunk(lease: WorkerLease, assignment: Assignment, setup: ChunkSetup): RunningChunk {
+  const openCases = countCases(assignment.portions);
   const run: ChunkRun = {
     setup,
     assignment,
     tracked: track(assignment),
-    pace: { firstStartAtMs: null, openCases: countCases(assignment), endedCases: 0 },
+    pace: { firstStartAtMs: null, lastChangeAtMs: setup.nowMs(), openCases, endedCases: 0 },
+    isNeedless: new AbortController(),
     isolationFailed: false,
   };
+  const isShared = () => !assignment.alone && assignment.unstartedLosses === 0;
+  return {
+    ended: runToItsEnd(lease, run),
+    waitingCases: () => (isShared() ? countOwnWaiting(run.tracked, setup.board) : 0),
+    msPerCase: () => msPerCase(run),
+    handOver() {
+      const portions = isShared() ? handOverHalf(run.tracked, setup.board) : [];
+      return portions.length > 0 ? { ...assignment, portions } : null;
+    },
+  };
+}
+
+async function runToItsEnd(lease: WorkerLease, run: ChunkRun): Promise<ChunkCondition> {
+  const { assignment, setup, isNeedless, tracked } = run;
   try {
     let end: ChunkEnd | null = null;
-    for await (const event of lease.execute(describeChunk(assignment, setup), setup.signal)) {
+    const signal = AbortSignal.any([setup.signal, isNeedless.signal]);
+    for await (const event of lease.execute(describeChunk(assignment, setup), signal)) {
       if (end !== null) throw breaksProtocol("sent a line after its summary");
       if (event.kind === "summary") end = event.end;
       else handleEvent(run, event);
+      if (end === null && isDoneElsewhere(tracked, setup.board)) isNeedless.abort();
     }
+    if (isNeedless.signal.aborted) return conditionAfter(run);
     if (end === null) throw breaksProtocol("ended its answer without a summary");
-    return settleRest(run, end);
+    return await settleRest(run, end);
   } catch (error) {
     if (setup.signal.aborted) return "healthy";
+    if (isNeedless.signal.aborted) return conditionAfter(run);
     if (!(error instanceof Fault) || endsBatch(error)) throw error;
-    // Where only the way broke, whatever was under way when it did is run alone, too; but the worker is as good as any.
-    const isWay = error.code === "sandbox_unavailable";
-    giveBackRest(run, error, isWay || error.code === "worker_lost" || error.code === "supervisor_protocol");
-    return isWay ? "healthy" : "broken";
+    await giveBackRest({ ...setup, assignment, tracked }, error);
+    // Where only the way broke, the worker is as good as any.
+    return error.code === "sandbox_unavailable" ? "unreached" : "broken";
   }
 }
 
-function track(assignment: Assignment): Map<string, Tracked> {
-  const tracked = new Map<string, Tracked>();
-  for (const { program, caseIndexes } of assignment.portions) {
-    const states = caseIndexes.map((): CaseState => "waiting");
-    tracked.set(program.id, { program, caseIndexes, states, isJudged: false });
-  }
-  return tracked;
+function conditionAfter({ isolationFailed }: ChunkRun): "healthy" | "broken" {
+  return isolationFailed ? "broken" : "healthy";
 }
 
 function describeChunk(assignment: Assignment, setup: ChunkSetup): Chunk {
@@ -132,7 +164,9 @@ function handleEvent(run: ChunkRun, event: Exclude<WorkerEvent, { kind: "summary
     case "case_started": {
       const tracked = findCase(run, event.programId, event.caseIndex, "waiting");
       tracked.states[event.caseIndex] = "started";
-      run.pace.firstStartAtMs ??= run.setup.nowMs();
+      run.pace.lastChangeAtMs = run.setup.nowMs();
+      run.pace.firstStartAtMs ??= run.pace.lastChangeAtMs;
+      run.setup.noteStarted();
       run.setup.board.noteStarted(tracked.program);
       return;
     }
@@ -164,16 +198,20 @@ function handleEvent(run: ChunkRun, event: Exclude<WorkerEvent, { kind: "summary
   }
 }
 
-function countCases({ portions }: Assignment): number {
-  return portions.reduce((sum, { caseIndexes }) => sum + caseIndexes.length, 0);
-}
-
 function tellPace({ pace, setup }: ChunkRun, cases: number): void {
   pace.openCases -= cases;
   pace.endedCases += cases;
+  pace.lastChangeAtMs = setup.nowMs();
   if (pace.openCases > BELIEVED_OPEN_CASES || pace.endedCases < pace.openCases * ENDED_TO_OPEN_CASES) return;
   const tookMs = setup.nowMs() - (pace.firstStartAtMs ?? setup.nowMs());
   setup.noteLeftMs((tookMs / pace.endedCases) * pace.openCases);
+}
+
+function msPerCase({ pace, setup }: ChunkRun): number {
+  const { firstStartAtMs, lastChangeAtMs, endedCases } = pace;
+  if (firstStartAtMs === null) return 0;
+  const sinceChangeMs = setup.nowMs() - lastChangeAtMs;
+  return Math.max(sinceChangeMs, endedCases === 0 ? 0 : (lastChangeAtMs - firstStartAtMs) / endedCases);
 }
 
 function endCase(run: ChunkRun, tracked: Tracked, caseIndex: number, outcome: CaseOutcome): void {
@@ -194,6 +232,7 @@ function endCase(run: ChunkRun, tracked: Tracked, caseIndex: number, outcome: Ca
     suspects: [],
     touched: [caseIndex],
     innocent: [],
+    loss: null,
     whileAlone: run.assignment.alone,
   });
 }
@@ -216,18 +255,19 @@ function findCase(run: ChunkRun, programId: string, index: number, expected: Cas
 }
 
 /** A whole answer: only `completed` promises that every case has an end. */
-function settleRest(run: ChunkRun, end: ChunkEnd): "healthy" | "broken" {
+async function settleRest(run: ChunkRun, end: ChunkEnd): Promise<"healthy" | "broken"> {
   switch (end) {
     case "completed":
-      if (hasRest(run)) throw breaksProtocol("completed without an end for every case");
-      return run.isolationFailed ? "broken" : "healthy";
+      if ([...run.tracked.values()].some(hasRestOf))
+        throw breaksProtocol("completed without an end for every case");
+      return conditionAfter(run);
     case "deadline":
       if (run.setup.leftMs() > clockToleranceMs) throw breaksProtocol("stopped long before the deadline");
       run.setup.noteTimeIsUp();
       for (const tracked of run.tracked.values()) {
         if (hasRestOf(tracked)) run.setup.board.fail(tracked.program, deadlineExceeded());
       }
-      return run.isolationFailed ? "broken" : "healthy";
+      return conditionAfter(run);
     case "cancelled":
       throw new Fault("cancelled", "The batch was cancelled.");
     case "too_large":
@@ -235,7 +275,7 @@ function settleRest(run: ChunkRun, end: ChunkEnd): "healthy" | "broken" {
       run.setup.board.splitChunk(run.assignment);
       return "healthy";
     case "superseded":
-      giveBackRest(run, takenOver(), false);
+      await giveBackRest({ ...run.setup, assignment: run.assignment, tracked: run.tracked }, takenOver());
       return "broken";
     default:
       throw new Error(`unknown end ${JSON.stringify(end satisfies never)}`);
@@ -251,37 +291,8 @@ export function deadlineExceeded(): Fault {
 
 /** The loss of a lease says nothing about the programs that ran under it: none of them is a suspect. */
 function takenOver(): Fault {
-  return new Fault("worker_lost", "The worker was taken over by another holder in the middle of its work.");
-}
-
-function giveBackRest(run: ChunkRun, fault: Fault, suspicious: boolean): void {
-  const open = [...run.tracked.values()].filter((tracked) => hasRestOf(tracked));
-  const anyStarted = open.some((tracked) => tracked.states.includes("started"));
-  // Where something of it had started, or the chunk before it was under way, that is what the worker was lost over.
-  const sparesWaiting = suspicious && (anyStarted || run.setup.isBehindAnother());
-  for (const tracked of open) {
-    const started = casesIn(tracked, "started");
-    const waiting = casesIn(tracked, "waiting");
-    run.setup.board.giveBack(tracked.program, {
-      fault,
-      suspects: suspicious ? started : [],
-      touched: sparesWaiting ? [] : [...started, ...waiting],
-      innocent: sparesWaiting ? waiting : [],
-      whileAlone: run.assignment.alone,
-    });
-  }
-}
-
-function hasRest(run: ChunkRun): boolean {
-  return [...run.tracked.values()].some(hasRestOf);
-}
-
-function hasRestOf(tracked: Tracked): boolean {
-  return !tracked.isJudged && tracked.states.some((state) => state !== "ended");
-}
-
-function casesIn(tracked: Tracked, wanted: CaseState): number[] {
-  return tracked.caseIndexes.filter((_, index) => tracked.states[index] === wanted);
+  const detail = "The worker was taken over by another holder in the middle of its work.";
+  return new Fault("worker_lost", detail, { isKnownCause: true });
 }
 
 function breaksProtocol(what: string): Fault {

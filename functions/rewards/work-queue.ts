@@ -2,8 +2,8 @@
  * What waits for a worker: cases in the order of their programs, and cases that must run alone.
  *
  * Cases that were never handed out are a number per program and not a list, so that a batch of a million cases waits
- * in little memory. Cases that must run alone wait until the others are handed out: what they may do to a worker
- * then harms nobody else's turn.
+ * in little memory. Cases that must run alone wait until the others are handed out, and before them those that must run
+ * among no others than they did: what they may do to a worker then harms nobody else's turn.
  */
 import { aimForCases, type ChunkFill, chunkLimits, isChunkFull, shareOfProgram } from "./chunking.ts";
 import type { PlannedProgram } from "./plan.ts";
@@ -21,6 +21,8 @@ export interface Assignment {
   readonly portions: readonly Portion[];
   /** A single case that came back from a chunk that went wrong. */
   readonly alone: boolean;
+  /** How many workers were lost with just these cases before any of them had started. */
+  readonly unstartedLosses: number;
   /** Of the request, at most. */
   readonly bytes: number;
 }
@@ -34,6 +36,8 @@ export interface WorkQueue {
   take(workers: number): Assignment | null;
   /** Puts a case back, to run among others or alone. */
   putBack(program: PlannedProgram, caseIndex: number, alone: boolean): void;
+  /** Puts cases back that are handed out as they are, among no others. */
+  putBackAsOne(assignment: Assignment): void;
   /** What waits of this program, except alone, is not handed out until it is let go: it may be what ends workers. */
   hold(program: PlannedProgram): void;
   letGo(program: PlannedProgram): void;
@@ -60,7 +64,8 @@ export function createWorkQueue(programs: readonly PlannedProgram[]): WorkQueue 
   const waiting = new Map<PlannedProgram, Waiting>();
   let line: Waiting[] = [];
   let head = 0;
-  let alone: { program: PlannedProgram; caseIndex: number }[] = [];
+  let alone: { program: PlannedProgram; caseIndex: number; unstartedLosses: number }[] = [];
+  let asOne: Assignment[] = [];
   let together = 0;
   let largestBytes: number = chunkLimits.largestBytes;
   const startRequest = createRequestSizes();
@@ -96,38 +101,62 @@ export function createWorkQueue(programs: readonly PlannedProgram[]): WorkQueue 
       line = line.slice(head);
       head = 0;
     }
-    return { portions, alone: false, bytes: size.bytes() };
+    return { portions, alone: false, unstartedLosses: 0, bytes: size.bytes() };
+  };
+  const addAlone = (program: PlannedProgram, caseIndex: number, unstartedLosses: number) => {
+    alone.push({ program, caseIndex, unstartedLosses });
+    (waiting.get(program) as Waiting).aloneCases += 1;
+  };
+  /** Takes the program's cases out of whatever is handed out as it is. */
+  const takeFromAsOne = (program: PlannedProgram): number[] => {
+    const taken = asOne.flatMap(({ portions }) => casesOf(portions, program));
+    if (taken.length === 0) return taken;
+    asOne = asOne
+      .map((one) => ({ ...one, portions: one.portions.filter((portion) => portion.program !== program) }))
+      .filter(({ portions }) => portions.length > 0);
+    return taken;
   };
 
   return {
-    size: () => together + alone.length,
+    size: () => together + alone.length + asOne.reduce((sum, { portions }) => sum + countCases(portions), 0),
     sizeAlone: () => alone.length,
     take(workers) {
       if (together > 0) return takeTogether(workers);
+      const one = asOne.shift();
+      if (one !== undefined) return one;
       const next = alone.shift();
       if (next === undefined) return null;
-      (waiting.get(next.program) as Waiting).aloneCases -= 1;
-      const { program, caseIndex } = next;
+      const { program, caseIndex, unstartedLosses } = next;
+      (waiting.get(program) as Waiting).aloneCases -= 1;
       const size = startRequest();
       size.add(program, size.ofProgram(program) + size.ofInput(program.task, caseIndex));
-      return { portions: [{ program, caseIndexes: [caseIndex] }], alone: true, bytes: size.bytes() };
+      const portions = [{ program, caseIndexes: [caseIndex] }];
+      return { portions, alone: true, unstartedLosses, bytes: size.bytes() };
     },
     putBack(program, caseIndex, mustBeAlone) {
       const entry = waiting.get(program) as Waiting;
-      if (mustBeAlone) {
-        alone.push({ program, caseIndex });
-        entry.aloneCases += 1;
-        return;
-      }
+      if (mustBeAlone) return addAlone(program, caseIndex, 0);
       entry.returned.push(caseIndex);
       if (entry.held) return;
       together += 1;
       list(entry);
     },
+    putBackAsOne({ portions, unstartedLosses, bytes }) {
+      const [first] = portions;
+      if (first !== undefined && countCases(portions) === 1) {
+        return addAlone(first.program, first.caseIndexes[0] as number, unstartedLosses);
+      }
+      const isHeld = ({ program }: Portion) => (waiting.get(program) as Waiting).held;
+      for (const { program, caseIndexes } of portions.filter(isHeld))
+        (waiting.get(program) as Waiting).returned.push(...caseIndexes);
+      const free = portions.filter((portion) => !isHeld(portion));
+      if (free.length > 0) asOne.push({ portions: free, alone: false, unstartedLosses, bytes });
+    },
     hold(program) {
       const entry = waiting.get(program) as Waiting;
       if (!entry.held) together -= countWaiting(entry);
       entry.held = true;
+      entry.returned.push(...takeFromAsOne(program));
     },
     letGo(program) {
       const entry = waiting.get(program) as Waiting;
@@ -150,10 +179,19 @@ export function createWorkQueue(programs: readonly PlannedProgram[]): WorkQueue 
       if (!entry.held) together -= countWaiting(entry);
       entry.nextCase = entry.endCase;
       entry.returned.length = 0;
+      takeFromAsOne(program);
       if (entry.aloneCases > 0) alone = alone.filter((single) => single.program !== program);
       entry.aloneCases = 0;
     },
   };
+}
+
+export function countCases(portions: readonly Portion[]): number {
+  return portions.reduce((sum, { caseIndexes }) => sum + caseIndexes.length, 0);
+}
+
+function casesOf(portions: readonly Portion[], program: PlannedProgram): readonly number[] {
+  return portions.find((portion) => portion.program === program)?.caseIndexes ?? [];
 }
 
 function countWaiting(entry: Waiting): number {

@@ -4,7 +4,10 @@ import { BatchCancelled } from "../../functions/api/run-schemas.ts";
 import { failing } from "../pool/broken-table.ts";
 import { batchOf, createRunsWorld } from "./runs-world.ts";
 
-const keyed = (key: string, body: unknown = batchOf(["hang"])) => ({
+/** One case, so that one worker has all of the batch. */
+const oneCase = { tasks: { t: { test_cases: [{ input: "1", output: "1" }] } } };
+const hanging = batchOf(["hang"], oneCase);
+const keyed = (key: string, body: unknown = hanging) => ({
   method: "POST",
   body,
   headers: { "idempotency-key": key },
@@ -178,7 +181,7 @@ describe("a worker that is lost to nobody's cancellation", () => {
     const table = failing(world.table, (operation) => (operation === "get" && asks ? "unsent" : "no"));
     let asks = false;
     const other = world.container({ table });
-    const sent = other.send("/v1/rewards", keyed("b", batchOf(["hang"])));
+    const sent = other.send("/v1/rewards", keyed("b"));
     await world.settle();
     await world.clock.pass(3_000);
     asks = true;

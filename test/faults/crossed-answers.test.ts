@@ -1,6 +1,6 @@
 /** A proxy gives a chunk the answer of another one: no reward is made of it. */
 import { describe, expect, it } from "vitest";
-import { requestRewards } from "../../functions/local/rewards-client.ts";
+import { callEndpoint, requestRewards } from "../../functions/local/rewards-client.ts";
 import { useFaultyStack } from "./fault-table.ts";
 import type { Rule } from "./proxy/rules.ts";
 
@@ -50,5 +50,22 @@ describe("four right programs have their rewards when their chunk is answered wi
     const rule = behind().proxy.add(crossed);
     expect(await rewardsOf(right)).toEqual([1, 1, 1, 1]);
     expect(rule.injected).toHaveLength(1);
+  });
+});
+
+describe("a sweep that is given another query's answer", () => {
+  it("which found nothing, kills no worker", async () => {
+    expect(await rewardsOf(right)).toEqual([1, 1, 1, 1]);
+    const running = () => behind().e2bServer.sandboxCounts().running;
+    const before = running();
+    expect(before).toBeGreaterThan(0);
+    const rule = behind().proxy.add({
+      path: "table",
+      match: { operation: "Query" },
+      fault: { kind: "answer", status: 200, body: '{"Count":0,"Items":[],"ScannedCount":0}' },
+    });
+    await callEndpoint(behind().stack, "POST", "/local/sweep");
+    expect(rule.injected.length).toBeGreaterThan(0);
+    expect(running()).toBe(before);
   });
 });

@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
-import { rememberPoolId } from "../../functions/pool/identity.ts";
+import { namePool, rememberPoolId } from "../../functions/pool/identity.ts";
+import type { Table } from "../../functions/pool/ports.ts";
 import { failing } from "./broken-table.ts";
 import { createMemoryTable } from "./memory-table.ts";
 
@@ -23,4 +24,21 @@ it("the pool's id is the winner's when a naming gets no answer", async () => {
   await expect(poolId()).rejects.toMatchObject({ code: "store_unavailable" });
   expect(await rememberPoolId(table, () => "second")()).toBe("first");
   expect(await poolId()).toBe("first");
+});
+
+it("a pool that has an id is never read without it", async () => {
+  const real = createMemoryTable();
+  let isCrossed = true;
+  const mixedUp: Table = {
+    ...real,
+    query: async (...asked) => (isCrossed ? [] : real.query(...asked)),
+  };
+  const { table, poolId } = namePool(mixedUp, () => "pool-1");
+  expect(await table.query("pool"), "a new pool has nothing yet").toEqual([]);
+  await poolId();
+  await expect(table.query("pool")).rejects.toMatchObject({ code: "store_unavailable", retryable: true });
+  expect(await table.query("runs")).toEqual([]);
+  expect(await table.query("pool", "S#")).toEqual([]);
+  isCrossed = false;
+  expect(await table.query("pool")).toHaveLength(1);
 });

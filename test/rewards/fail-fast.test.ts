@@ -128,6 +128,7 @@ const mishaps: readonly (Step | null)[] = [
   { kind: "throw", error: new Fault("supervisor_protocol", "bad frame") },
   { kind: "stop" },
   { kind: "stop", summary: "superseded" },
+  { kind: "stop", summary: "too_large" },
   { kind: "stop", started: true, summary: "superseded" },
   { kind: "stop", summary: "deadline" },
   { kind: "end", end: { kind: "starved", detail: "why" } },

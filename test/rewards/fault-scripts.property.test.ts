@@ -15,6 +15,7 @@ const mishaps = {
   halfDone: { kind: "stop", summary: "completed" },
   superseded: { kind: "stop", summary: "superseded" },
   deadline: { kind: "stop", summary: "deadline" },
+  tooLarge: { kind: "stop", summary: "too_large" },
   starved: { kind: "end", end: { kind: "starved", detail: "why" } },
   isolation: { kind: "end", end: { kind: "isolation_failed", detail: "why" } },
 } as const satisfies Record<string, Step | null>;

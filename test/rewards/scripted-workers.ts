@@ -60,6 +60,8 @@ export interface ScriptedWorkers extends WorkerSource {
   readonly acquires: { deadlineAtMs: number; signal: AbortSignal }[];
   /** All chunks in the order in which they were begun. */
   readonly chunks: { readonly workerId: string; readonly chunk: Chunk }[];
+  /** Workers that were asked for a sign of life. */
+  readonly signs: string[];
   /** Every turn, as `source input`. */
   readonly turns: string[];
 }
@@ -74,6 +76,8 @@ export interface ScriptedWorkersOptions {
   readonly trouble?: readonly (Fault | null)[];
   readonly beforeRelease?: () => Promise<void>;
   readonly created?: boolean;
+  /** Workers that were lost before they were had: they give no sign of life. What chunks meet is the script's. */
+  readonly isDead?: (workerId: string) => boolean;
   /** When the worker's life ends, by its name. */
   readonly livesUntilMs?: (workerId: string) => number;
   /** Cases that run at once; so many may be suspects when the worker is lost. */
@@ -102,6 +106,7 @@ export function createScriptedWorkers(options: ScriptedWorkersOptions = {}): Scr
   const leases: ScriptedLease[] = [];
   const chunks: ScriptedWorkers["chunks"] = [];
   const turns: string[] = [];
+  const signs: string[] = [];
   const acquires: ScriptedWorkers["acquires"] = [];
   const attempts = new Map<string, number>();
   const waiting = new Set<() => void>();
@@ -121,8 +126,13 @@ export function createScriptedWorkers(options: ScriptedWorkersOptions = {}): Scr
     chunk: Chunk,
     signal: AbortSignal,
   ): AsyncGenerator<WorkerEvent> {
-    lease.chunks.push(chunk);
-    chunks.push({ workerId: lease.workerId, chunk });
+    if (chunk.programs.length === 0) {
+      signs.push(lease.workerId);
+      if (options.isDead?.(lease.workerId)) throw lost();
+    } else {
+      lease.chunks.push(chunk);
+      chunks.push({ workerId: lease.workerId, chunk });
+    }
     const before = lease.ended;
     let noteEnd: (loss: unknown) => void = () => {};
     lease.ended = new Promise((resolve) => {
@@ -156,6 +166,7 @@ export function createScriptedWorkers(options: ScriptedWorkersOptions = {}): Scr
   return {
     leases,
     chunks,
+    signs,
     turns,
     acquires,
     async acquire({ deadlineAtMs, signal, onTrouble }) {

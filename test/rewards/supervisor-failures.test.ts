@@ -62,6 +62,7 @@ describe("a worker that breaks the protocol", () => {
     ["a memory that is a text", lines(started, { ...ended, peak_rss_kib: "9000" }, summary)],
     ["a syntax error without a detail", lines({ ...beat, type: "syntax_error", program: "p0" }, summary)],
     ["an unknown reason", lines({ ...summary, reason: "done" })],
+    ["a reason that is the client's own", lines({ ...summary, reason: "too_large" })],
   ])("with %s", async (_, text) => {
     const { connection } = await serve(streamOf(text));
     const { fault } = await run(connection);
@@ -104,6 +105,19 @@ describe("a worker that breaks the protocol", () => {
     expect((await run(connection)).fault).toMatchObject({ code: fault });
     expect(seen).toHaveLength(code === "chunk_seen" ? 3 : 1);
   });
+
+  it.each(["a supervisor", "a proxy"])(
+    "is not one that takes no request of this size, as %s may say",
+    async (who) => {
+      const { connection, seen } = await serve(
+        who === "a proxy"
+          ? (res) => void res.writeHead(413).end("<html>too large</html>")
+          : answerJson(413, { code: "too_large", detail: "why" }),
+      );
+      expect(await run(connection)).toEqual({ events: [{ kind: "summary", end: "too_large" }], fault: null });
+      expect(seen).toHaveLength(1);
+    },
+  );
 
   it("with a refusal that never ends", async () => {
     const { connection } = await serve((res) => {

@@ -6,6 +6,8 @@ export interface VirtualClock extends Clock {
   advance(ms: number): Promise<void>;
   /** Lets time pass while nobody runs, as for a process that is stopped; then all wake whose alarms are over. */
   freeze(ms: number): Promise<void>;
+  /** Moves time on whenever nothing else moves, until it is done. */
+  runUntil(done: () => boolean): Promise<void>;
   /** How many sleep now. */
   sleepers(): number;
 }
@@ -29,11 +31,19 @@ export function createVirtualClock(startMs = 1_700_000_000_000): VirtualClock {
       next.wake();
       await settle();
     }
-    nowMs = endMs;
+    nowMs = Math.max(nowMs, endMs);
   };
   return {
     nowMs: () => nowMs,
     advance,
+    async runUntil(done) {
+      for (;;) {
+        await settle();
+        if (done()) return;
+        const nextMs = Math.min(...[...alarms].map(({ atMs }) => atMs));
+        if (Number.isFinite(nextMs)) await advance(nextMs - nowMs);
+      }
+    },
     async freeze(ms) {
       await settle();
       nowMs += ms;

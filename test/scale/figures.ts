@@ -11,6 +11,8 @@ export interface Figures extends Point {
   readonly batchMsP50: number;
   readonly batchMsP95: number;
   readonly stepMsMean: number;
+  /** From a step's first worker until it has had as many as there are. */
+  readonly crewMs: number;
   /** Of the CPUs of all workers, while a step is graded. */
   readonly busyWhileGraded: number;
   /** Of what is paid for, the time between steps included. */
@@ -29,7 +31,7 @@ export interface Figures extends Point {
 }
 
 export function figuresOf(observed: Observed, slotsPerWorker: number): Figures {
-  const { point, batches, stepsMs, paidMs, busyMs, handlers, sweeps } = observed;
+  const { point, batches, stepsMs, crewMs, paidMs, busyMs, handlers, sweeps } = observed;
   const programs = sum(batches.map((batch) => batch.programs));
   const gradedMs = sum(stepsMs);
   const lambdaMs = sum(batches.map(({ wallMs }) => wallMs));
@@ -46,6 +48,7 @@ export function figuresOf(observed: Observed, slotsPerWorker: number): Figures {
       batches.map(({ wallMs }) => wallMs),
     ),
     stepMsMean: gradedMs / stepsMs.length,
+    crewMs,
     busyWhileGraded: busyMs / (slotsPerWorker * point.workers * gradedMs),
     idleShare: 1 - busyMs / (slotsPerWorker * paidMs),
     workerSecondsPer1000: per(paidMs),

@@ -20,7 +20,12 @@ export interface Handler {
 /** Behind by no more than this, lines are as good as read. */
 const unnoticedMs = 2;
 
-export function startHandler(world: World, name: string, counts: RequestCounts): Handler {
+export function startHandler(
+  world: World,
+  name: string,
+  counts: RequestCounts,
+  noteLease: () => void,
+): Handler {
   const process = world.startProcess(name, world.weather().handlers);
   const counted = countRequests(world.contextOf(process), counts);
   const work = createCpu(world.time);
@@ -28,6 +33,7 @@ export function startHandler(world: World, name: string, counts: RequestCounts):
   const report = (fault: unknown) => world.watch.violation("a fault in the calm", String(fault));
   const leases = createLeaseSource(ctx, (event) => {
     if (event.kind === "fault") report(event.fault);
+    if (event.kind === "leased") noteLease();
   });
   const grader = createRunGrader({ leases, pool: ctx, newId: world.newId, costUsd: () => 0, report });
   return { process, ctx, grade: (runId, batch) => gradeKeyed(world, grader, work, runId, batch) };

@@ -37,6 +37,8 @@ export interface Observed {
   readonly batches: readonly BatchSeen[];
   /** From when a step's first batch is sent until its last one is answered. */
   readonly stepsMs: readonly number[];
+  /** From a step's first worker until it has had one for each that there is; infinite when it never has. */
+  readonly crewMs: number;
   /** Of all workers, the time between steps included. */
   readonly paidMs: number;
   readonly busyMs: number;
@@ -66,6 +68,8 @@ interface Scene {
   readonly containers: Containers<Handler>;
   readonly handlers: RequestCounts;
   readonly sweeps: RequestCounts;
+  /** When handlers had each of their workers. */
+  readonly leasedAtMs: number[];
 }
 
 /** Lives through a point; the same again from the same seed. */
@@ -93,8 +97,12 @@ function setScene(point: Point, seed: number, outside: Outside): Scene {
     mutate: (table) => limitReads(table, outside.readUnitsPerS, () => base.time.nowMs()),
   });
   const world = { ...base, contextOf: (process) => countRequests(base.contextOf(process), sweeps) } as World;
-  const containers = createContainers(base, (number) => startHandler(base, `h${number}`, handlers));
-  return { world, supervisors, containers, handlers, sweeps };
+  const leasedAtMs: number[] = [];
+  const noteLease = () => void leasedAtMs.push(base.time.nowMs());
+  const containers = createContainers(base, (number) =>
+    startHandler(base, `h${number}`, handlers, noteLease),
+  );
+  return { world, supervisors, containers, handlers, sweeps, leasedAtMs };
 }
 
 async function live(scene: Scene, point: Point, seed: number): Promise<Observed> {
@@ -118,6 +126,7 @@ async function live(scene: Scene, point: Point, seed: number): Promise<Observed>
     point,
     batches: steps.flatMap(({ batches }) => batches),
     stepsMs: steps.map(({ wallMs }) => wallMs),
+    crewMs: Math.max(...steps.map(({ crewMs }) => crewMs)),
     paidMs: (time.nowMs() - before.atMs) * point.workers,
     busyMs: supervisors.busyMs() - before.busyMs,
     chunks: supervisors.chunks() - before.chunks,
@@ -139,15 +148,17 @@ async function warmUp({ world, containers }: Scene, { workers }: Point): Promise
 interface Step {
   readonly batches: readonly BatchSeen[];
   readonly wallMs: number;
+  readonly crewMs: number;
 }
 
 async function sendStep(
-  { world, containers }: Scene,
+  { world, containers, leasedAtMs }: Scene,
   point: Point,
   makeBatch: () => ReturnType<ReturnType<typeof createBatches>>,
 ): Promise<Step> {
   const { time, random } = world;
   const sentAtMs = time.nowMs();
+  leasedAtMs.length = 0;
   const send = async (): Promise<BatchSeen> => {
     await time.sleep(random() * rankSkewMs);
     const askedAtMs = time.nowMs();
@@ -159,7 +170,8 @@ async function sendStep(
     return { wallMs, queueMs: usage.queueMs, programs: usage.programsRun, faults };
   };
   const batches = await Promise.all(Array.from({ length: point.batches }, send));
-  return { batches, wallMs: time.nowMs() - sentAtMs };
+  const [first = 0, last = Number.POSITIVE_INFINITY] = [leasedAtMs[0], leasedAtMs[point.workers - 1]];
+  return { batches, wallMs: time.nowMs() - sentAtMs, crewMs: last - first };
 }
 
 function difference(after: Requests, before: Requests): Requests {

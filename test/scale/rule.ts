@@ -20,11 +20,11 @@ const programsOfTheEnd = 10;
 const handoverMs = 150;
 /** Admission, the first lease, a round trip to a worker and the answer's record. Seen in the simulation. */
 const fixedMs = 150;
-/** Until a batch has one worker more. Seen in the simulation. */
+/** Until a batch has twice as many workers: it asks for several side by side. Seen in the simulation. */
 const recruitMs = 23;
 
-/** How long the slowest program takes: all its cases run into their time limit, one per CPU at a time. */
-export const slowestProgramMs = Math.ceil(casesPerProgram / slotsPerWorker) * timeLimitMs;
+/** How long the slowest program takes: all its cases run into their time limit, on as many workers as that needs. */
+export const slowestProgramMs = timeLimitMs;
 
 /**
  * Workers that a step needs: `programs` of so many CPU seconds each must be graded within `waitS` seconds, of which the
@@ -60,7 +60,7 @@ export function predictStepMs({ workers, samples, batches }: Point): number {
   const used = Math.min(workers, perBatch * batches);
   const computingMs = (programs * meanProgramCpuMs()) / (slotsPerWorker * utilisation * used);
   const takingTurnsMs = handoverMs * ((perBatch * batches) / used - 1) * Math.max(0, 1 - workers / batches);
-  const gettingReadyMs = fixedMs + samples * handlerCpuMs.perSample + (recruitMs * perBatch) / 2;
+  const gettingReadyMs = fixedMs + samples * handlerCpuMs.perSample + recruitMs * Math.log2(perBatch);
   return (
     gettingReadyMs + computingMs + takingTurnsMs + expectEndMs(Math.min(programs, programsOfTheEnd * used))
   );
@@ -71,6 +71,6 @@ function expectEndMs(programs: number): number {
   const { endless, slow } = programMix;
   const anyEndless = 1 - (1 - endless) ** programs;
   const anySlow = 1 - (1 - slow.share) ** programs;
-  const slowMs = (slowestProgramMs / timeLimitMs) * ((slow.caseMs[0] + slow.caseMs[1]) / 2);
+  const slowMs = (slow.caseMs[0] + slow.caseMs[1]) / 2;
   return anyEndless * slowestProgramMs + (1 - anyEndless) * anySlow * slowMs;
 }

@@ -38,6 +38,15 @@ describe("a pool under load", () => {
     expect((eight ?? 0) / (one ?? 0)).toBeGreaterThan(4);
   });
 
+  it("has a hundred workers at work for one batch within half a second", async () => {
+    const { crewMs, faults, violations } = await runPoint(
+      { workers: 100, samples: 2_048, batches: 1, steps: 2 },
+      seed,
+    );
+    expectWhole([{ faults, violations } as Figures]);
+    expect(crewMs).toBeLessThan(500);
+  });
+
   it.each([
     [4, 64],
     [16, 64],

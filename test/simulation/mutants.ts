@@ -24,6 +24,7 @@ export const ruleKillers: Readonly<Record<string, Killer>> = {
   "a holder extends its lease": world("freezing", "taken from its holder"),
   "a holder renews a sandbox that nobody else renewed": world("no cron", "died of age under its holder"),
   "acquiring raises the fence": world("storm", "taken without a new fence"),
+  "handing over raises the fence": world("storm", "taken without a new fence"),
   "taking over raises the fence": {
     by: "interleavings",
     pool: "expiry",

@@ -28,6 +28,7 @@ export const ruleMutations: readonly RuleMutation[] = [
   ),
   // A worker changes hands only with a new fence, which its supervisor enforces.
   inFile("slots/acquire.ts", "acquiring raises the fence", '":one": 1', '":one": 0'),
+  inFile("slots/hand-over.ts", "handing over raises the fence", '":one": 1', '":one": 0'),
   inFile("slots/take-over.ts", "taking over raises the fence", '":one": 1', '":one": 0'),
   inFile("slots/claim.ts", "claiming raises the fence", " ADD #fence :one", " ADD #fence :zero"),
   inFile(
