@@ -34,11 +34,12 @@ const assignments = /(#\w+) = (:\w+)(?=\s*(?:,|$|REMOVE\b|ADD\b))/g;
 /** Throws `store_unavailable` unless these can be all rows of the partition with that prefix, each once. */
 export function checkRows(
   rows: readonly StoredRow[],
-  { pk, skPrefix = "" }: { readonly pk: string; readonly skPrefix: string | undefined },
+  { pk, skPrefix, skFrom }: { readonly pk: string; readonly skPrefix: string; readonly skFrom: string },
 ): void {
   const seen = new Set<Scalar | undefined>();
   for (const row of rows) {
-    const isAsked = row.pk === pk && typeof row.sk === "string" && row.sk.startsWith(skPrefix);
+    const { sk } = row;
+    const isAsked = row.pk === pk && typeof sk === "string" && sk.startsWith(skPrefix) && sk >= skFrom;
     if (!isAsked || seen.has(row.sk)) throw anotherAnswer();
     seen.add(row.sk);
   }

@@ -46,9 +46,9 @@ export function createDynamoDbTable(client: DynamoDBClient, tableName: string): 
       );
       return answer.Item === undefined ? undefined : checkRow(decodeRow(answer.Item), key);
     },
-    query(pk, skPrefix) {
+    query(pk, skPrefix = "", skFrom = "") {
       return asFault(tableName, () =>
-        readPartition(client, tableName, { pk, skPrefix }, () => {
+        readPartition(client, tableName, { pk, skPrefix, skFrom }, () => {
           counts.queries += 1;
         }),
       );
@@ -94,7 +94,7 @@ async function updateRow(
 async function readPartition(
   client: DynamoDBClient,
   tableName: string,
-  { pk, skPrefix }: { readonly pk: string; readonly skPrefix: string | undefined },
+  range: { readonly pk: string; readonly skPrefix: string; readonly skFrom: string },
   onPage: () => void,
 ): Promise<StoredRow[]> {
   const rows: StoredRow[] = [];
@@ -105,11 +105,7 @@ async function readPartition(
       new QueryCommand({
         TableName: tableName,
         ConsistentRead: true,
-        KeyConditionExpression: skPrefix === undefined ? "pk = :pk" : "pk = :pk AND begins_with(sk, :prefix)",
-        ExpressionAttributeValues: {
-          ":pk": { S: pk },
-          ...(skPrefix === undefined ? {} : { ":prefix": { S: skPrefix } }),
-        },
+        ...keysIn(range),
         ...(from === undefined ? {} : { ExclusiveStartKey: from }),
       }),
     );
@@ -117,8 +113,20 @@ async function readPartition(
     rows.push(...page.Items.map(decodeRow));
     from = page.LastEvaluatedKey;
   } while (from !== undefined);
-  checkRows(rows, { pk, skPrefix });
+  checkRows(rows, range);
   return rows;
+}
+
+/** One condition on `sk` is all that a query takes. */
+function keysIn(range: { readonly pk: string; readonly skPrefix: string; readonly skFrom: string }) {
+  const [condition, sk] =
+    range.skPrefix !== "" ? [" AND begins_with(sk, :sk)", range.skPrefix] : [" AND sk >= :sk", range.skFrom];
+  const pk = { ":pk": { S: range.pk } };
+  if (sk === "") return { KeyConditionExpression: "pk = :pk", ExpressionAttributeValues: pk };
+  return {
+    KeyConditionExpression: `pk = :pk${condition}`,
+    ExpressionAttributeValues: { ...pk, ":sk": { S: sk } },
+  };
 }
 
 async function asFault<T>(tableName: string, call: () => Promise<T>): Promise<T> {

@@ -75,7 +75,10 @@ const Usage = z
     wall_ms: z.number(),
     queue_ms: z.number(),
     workers: z.number().int(),
-    worker_seconds: z.number(),
+    worker_seconds: z.number().openapi({
+      description:
+        "Time for which workers were held, added up, and the time that sandboxes created for the batch took to become workers, or to fail.",
+    }),
     workers_created: z.number().int(),
     retries: z.number().int(),
     programs_run: z.number().int(),

@@ -73,9 +73,10 @@ const Totals = z
     faults: z.number().int().openapi({ description: "Samples without a reward." }),
     retries: z.number().int(),
     workers_created: z.number().int(),
-    worker_seconds: z
-      .number()
-      .openapi({ description: "Worker time of its batches, and its share of the time workers were idle." }),
+    worker_seconds: z.number().openapi({
+      description:
+        "Time for which its batches held workers, its share of the time workers were idle, and the time that sandboxes created for it took to become workers, or to fail.",
+    }),
     cost_usd: z.number(),
   })
   .openapi("RunTotals", {

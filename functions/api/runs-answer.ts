@@ -37,7 +37,7 @@ export function encodeFinish(
 }
 
 function encodeTotals({ totals }: RunRow, costUsd: EncodingOptions["costUsd"]): Json {
-  const workerSeconds = (totals.busyMs + totals.idleMs) / 1_000;
+  const workerSeconds = (totals.busyMs + totals.idleMs + totals.startMs) / 1_000;
   return {
     batches: totals.batches,
     samples: totals.samples,

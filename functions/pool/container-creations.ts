@@ -8,11 +8,14 @@ import type { PoolEvent } from "./lease-source.ts";
 import type { PassOn } from "./passing-on.ts";
 import { backoffMs } from "./polling.ts";
 import { countServing, type PoolView } from "./pool-view.ts";
+import { noteStart } from "./runs/note-start.ts";
 import type { Holder } from "./slots/write.ts";
 import type { Trouble } from "./trouble.ts";
 
 /** Who waits for a worker that is created. */
 export interface Waiter {
+  /** For which run, and who is told what the sandbox has cost until it was ready or killed. */
+  readonly demand: { readonly runId: string; readonly onStart?: (ms: number) => void };
   readonly holder: Holder;
   readonly trouble: Trouble;
 }
@@ -84,13 +87,19 @@ export function createContainerCreations(
   };
 }
 
-function begin(state: State, slot: number, { holder, trouble }: Waiter): CreationUnderWay {
+function begin(state: State, slot: number, { demand, holder, trouble }: Waiter): CreationUnderWay {
   const { ctx } = state;
   let isWaitedFor = true;
   let outcome: (() => CreationResult) | null = null;
   state.begunAtMs = ctx.clock.nowMs();
   const creation = createWorker(ctx, slot, holder.runTag, () => (isWaitedFor ? holder : null)).then(
-    (result) => noteResult(state, result),
+    async (result) => {
+      if (isWaitedFor) demand.onStart?.(result.start?.ms ?? 0);
+      await noteStart(ctx, demand.runId, result.start).catch((fault: unknown) =>
+        state.report({ kind: "fault", fault }),
+      );
+      return noteResult(state, result);
+    },
   );
   const ended = trouble.watchCreation(creation).then(
     (result) => {

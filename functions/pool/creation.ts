@@ -6,7 +6,8 @@
  * not find its place given to another, and the sweep will list, kill and empty once the claim's time is over.
  */
 import type { Fault } from "../rewards/faults.ts";
-import type { Sandboxes, WorkerFactory } from "./ports.ts";
+import { isKilled } from "./ending.ts";
+import type { Sandboxes, WorkerCreation, WorkerFactory } from "./ports.ts";
 import { type SlotRow, type WorkerRow, workerOf } from "./slot-row.ts";
 import { claimSlot, freeTakenClaim, unclaimSlot } from "./slots/claim.ts";
 import { admitCreation } from "./slots/pacing.ts";
@@ -21,12 +22,22 @@ export interface CreationContext extends SlotContext {
   readonly random: () => number;
 }
 
-export type CreationResult =
+export type CreationResult = CreationOutcome & { readonly start?: WorkerStart };
+
+type CreationOutcome =
   | { readonly kind: "published"; readonly row: WorkerRow }
   /** The pace does not allow one yet, or the slot went to another. */
   | { readonly kind: "not_now" }
   /** `claim`: the slot that it occupies still, for nobody knows whether there is a sandbox. */
   | { readonly kind: "failed"; readonly fault: Fault; readonly claim: SlotRow | null };
+
+/** A sandbox that there certainly was, and that is paid for. */
+export interface WorkerStart {
+  /** No other one has it. */
+  readonly id: string;
+  /** Until its worker was ready, or it was killed. */
+  readonly ms: number;
+}
 
 /**
  * Creates one worker; `holderNow` is asked when it is ready, and null publishes it free for anybody.
@@ -50,6 +61,19 @@ export async function createWorker(
     return { kind: "not_now" };
   }
   const made = await createInTime(ctx, claim, poolId);
+  const outcome = await settle(ctx, claim, made, { askedAtMs, holderNow });
+  if (made.kind !== "created" && made.kind !== "unproved") return outcome;
+  const start = { id: `${claim.slot}.${claim.generation}`, ms: ctx.clock.nowMs() - askedAtMs };
+  return { ...outcome, start };
+}
+
+/** What becomes of the slot, and of the sandbox. */
+async function settle(
+  ctx: CreationContext,
+  claim: SlotRow,
+  made: WorkerCreation,
+  { askedAtMs, holderNow }: { readonly askedAtMs: number; readonly holderNow: () => Holder | null },
+): Promise<CreationOutcome> {
   switch (made.kind) {
     case "created":
       return publish(
@@ -62,7 +86,7 @@ export async function createWorker(
       await freeClaim(ctx, claim);
       return { kind: "failed", fault: made.fault, claim: null };
     case "unproved":
-      if (!(await isGone(ctx, made.sandboxId))) return { kind: "failed", fault: made.fault, claim };
+      if (!(await isKilled(ctx, made.sandboxId))) return { kind: "failed", fault: made.fault, claim };
       await freeClaim(ctx, claim);
       return { kind: "failed", fault: made.fault, claim: null };
     case "ambiguous":
@@ -96,26 +120,20 @@ async function publish(
   claim: SlotRow,
   made: Parameters<typeof publishWorker>[2],
   holder: Holder | null,
-): Promise<CreationResult> {
+): Promise<CreationOutcome> {
   const row = await publishWorker(ctx, claim, made, holder);
   const worker = row === null ? null : workerOf(row);
   if (worker !== null) {
     return worker.fence === claim.fence ? { kind: "published", row: worker } : { kind: "not_now" };
   }
   // We took too long, or the worker isn't wanted any more: the slot was taken from us.
-  if (await isGone(ctx, made.sandboxId)) await freeClaim(ctx, claim);
+  if (await isKilled(ctx, made.sandboxId)) await freeClaim(ctx, claim);
   return { kind: "not_now" };
 }
 
 /** Frees the slot of a claim that surely has no sandbox (any more), also when the claim was taken from us to drain. */
 async function freeClaim(ctx: CreationContext, claim: SlotRow): Promise<void> {
   if (!(await unclaimSlot(ctx, claim))) await freeTakenClaim(ctx, claim);
-}
-
-/** Whether the sandbox certainly is no more. */
-export async function isGone({ sandboxes }: Pick<CreationContext, "sandboxes">, sandboxId: string) {
-  const killed = await sandboxes.kill(sandboxId);
-  return killed.kind !== "failed";
 }
 
 /** The golden ratio: its multiples are spread evenly over the whole numbers' gaps, however many there are. */

@@ -10,7 +10,7 @@
  */
 import { Fault } from "../rewards/faults.ts";
 import type { Chunk, WorkerEvent, WorkerLease } from "../rewards/ports.ts";
-import { isGone } from "./creation.ts";
+import { type EndContext, endWorker } from "./ending.ts";
 import type { PassedOn, PassOn } from "./passing-on.ts";
 import type { Sandboxes, WorkerFactory } from "./ports.ts";
 import type { PoolSettings } from "./settings.ts";
@@ -18,15 +18,15 @@ import { type WorkerRow, workerOf } from "./slot-row.ts";
 import { emptySlot } from "./slots/empty.ts";
 import { extendLease } from "./slots/extend.ts";
 import { releaseDraining } from "./slots/release.ts";
-import { lifeEndsAtMs, recordRenewal, renewalMs } from "./slots/renew.ts";
+import { believedTtlAtMs, lifeEndsAtMs, recordRenewal, renewalMs } from "./slots/renew.ts";
 import type { SlotContext } from "./slots/write.ts";
 
 /** Time until the next try after an extension that got no answer. */
 const retryExtensionMs = 3_000;
 
-export interface HoldContext extends SlotContext {
+export interface HoldContext extends SlotContext, EndContext {
   readonly workers: WorkerFactory;
-  readonly sandboxes: Pick<Sandboxes, "kill" | "renew">;
+  readonly sandboxes: EndContext["sandboxes"] & Pick<Sandboxes, "renew">;
 }
 
 export interface PoolLease extends WorkerLease {
@@ -152,14 +152,14 @@ async function giveBack(
   const wornOut = row.maxAtMs <= ctx.clock.nowMs() + ctx.settings.minRemainingMs;
   if (condition === "healthy" && !wornOut) return passOn(row);
   if ((await releaseDraining(ctx, row)) === null) return "lost";
-  if (await isGone(ctx, row.sandboxId)) await emptySlot(ctx, row);
+  if (await endWorker(ctx, row)) await emptySlot(ctx, row);
   return "drained"; // a failed kill leaves the slot draining, and the sweep does it again
 }
 
 /** Renews a sandbox that nobody renewed in time; a long batch must not depend on the sweep. */
 async function renewIfLate(ctx: HoldContext, row: WorkerRow): Promise<void> {
   const nowMs = ctx.clock.nowMs();
-  if (row.ttlAtMs > nowMs + ctx.settings.holderRenewsBelowMs) return;
+  if (believedTtlAtMs(ctx.settings, row, nowMs) > nowMs + ctx.settings.holderRenewsBelowMs) return;
   const ttlMs = renewalMs(ctx.settings, row, nowMs);
   if (ttlMs === null) return;
   const renewed = await ctx.sandboxes.renew(row.sandboxId, ttlMs);

@@ -29,6 +29,8 @@ export interface LeaseDemand {
   readonly runWorkers?: number;
   /** Workers that the pool should have at most, asked before a creation; all slots without it. */
   readonly targetWorkers?: number | (() => Promise<number>);
+  /** Told what a sandbox that was created while the batch waited for it cost until it was ready, or killed. */
+  readonly onStart?: (ms: number) => void;
   /**
    * Whether nobody wants the batch any more (its run was finished), asked before each look: `acquire` then throws a
    * `cancelled` fault. Its workers were taken from it, and it must not take others.

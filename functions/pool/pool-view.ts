@@ -10,7 +10,7 @@ import {
 } from "./slot-row.ts";
 import { nextCreateAtMs, pacingKey } from "./slots/pacing.ts";
 import type { SlotContext } from "./slots/write.ts";
-import { readWaiting, type WaitingBatch } from "./waiting.ts";
+import { isBelieved, readWaiting, type WaitingBatch } from "./waiting.ts";
 
 export interface PoolView {
   /** One per slot of the settings, in order, and after them what lies above (the pool was made smaller). */
@@ -37,7 +37,7 @@ export async function readPool(ctx: SlotContext): Promise<PoolView> {
   );
   const above = [...bySlot.values()].filter((row) => row.slot >= ctx.settings.slots);
   const waiting = rows.flatMap((stored) => readWaiting(stored) ?? []);
-  return { slots: [...wanted, ...above], nextCreateAtMs: nextCreateAtMs(pacing), waiting };
+  return { slots: [...wanted, ...above], nextCreateAtMs: nextCreateAtMs(ctx, pacing), waiting };
 }
 
 /** Free workers that a handler of this version may acquire. */
@@ -99,7 +99,9 @@ function isFit(row: WorkerRow, settings: SlotContext["settings"], nowMs: number)
 export function waitingBatches(ctx: SlotContext, view: PoolView, nowMs: number): WaitingBatch[] {
   const hasNone = ({ runTag, batchTag }: WaitingBatch) =>
     batchTag === null ? countHeld(ctx, view, runTag, nowMs) === 0 : !isHolding(view, batchTag);
-  return view.waiting.filter((waiting) => waiting.waitsUntilMs > nowMs && hasNone(waiting));
+  return view.waiting.filter(
+    (waiting) => isBelieved(waiting, nowMs, ctx.settings.graceMs) && hasNone(waiting),
+  );
 }
 
 /** Whether the batch holds a worker. */

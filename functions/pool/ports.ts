@@ -50,8 +50,11 @@ export type UpdateOutcome =
  */
 export interface Table {
   get(key: RowKey): Promise<StoredRow | undefined>;
-  /** All rows of a partition whose `sk` begins with the prefix, in the order of `sk`. Whole or not at all. */
-  query(pk: string, skPrefix?: string): Promise<StoredRow[]>;
+  /**
+   * All rows of a partition whose `sk` begins with the prefix, in the order of `sk`. Whole or not at all. `skFrom` is for
+   * who needs none before it, and may get them all the same; it goes with an empty prefix.
+   */
+  query(pk: string, skPrefix?: string, skFrom?: string): Promise<StoredRow[]>;
   /** Creates the row if it does not exist and the condition allows that. */
   update(
     key: RowKey,

@@ -62,6 +62,11 @@ export async function signWaiting(
   });
 }
 
+/** Whether the sign counts now: until its time, and not before a sign of that time can have been given. */
+export function isBelieved({ waitsUntilMs }: WaitingBatch, nowMs: number, graceMs: number): boolean {
+  return waitsUntilMs > nowMs && waitsUntilMs <= nowMs + formerlyMs + graceMs;
+}
+
 /** Whether the batch should sign, over what its run's row says. `present` is null where nobody is believed. */
 export function isToSign(
   present: WaitingBatch | null,

@@ -76,7 +76,7 @@ export interface Usage {
   readonly queueMs: number;
   /** Different workers that took part. */
   readonly workers: number;
-  /** Time that workers were held, added up. */
+  /** Time that workers were held, added up; for a run, also that in which sandboxes were started for the batch. */
   readonly workerSeconds: number;
   /** Workers that had to be created for this batch. */
   readonly workersCreated: number;

@@ -83,6 +83,8 @@ interface ChunkRun {
   readonly assignment: Assignment;
   readonly tracked: TrackedChunk;
   readonly pace: Pace;
+  /** Some of it was handed over. */
+  isShared: boolean;
   /** Aborted when all that is left of it is done by another worker. */
   readonly isNeedless: AbortController;
   /** A case was not isolated here: the worker is not to be used again. */
@@ -102,17 +104,20 @@ export function runChunk(lease: WorkerLease, assignment: Assignment, setup: Chun
     assignment,
     tracked: track(assignment),
     pace: { firstStartAtMs: null, lastChangeAtMs: setup.nowMs(), openCases, endedCases: 0 },
+    isShared: false,
     isNeedless: new AbortController(),
     isolationFailed: false,
   };
-  const isShared = () => !assignment.alone && assignment.unstartedLosses === 0;
+  const mayBeShared = !assignment.alone && assignment.unstartedLosses === 0;
   return {
     ended: runToItsEnd(lease, run),
-    waitingCases: () => (isShared() ? countOwnWaiting(run.tracked, setup.board) : 0),
+    waitingCases: () => (mayBeShared ? countOwnWaiting(run.tracked, setup.board) : 0),
     msPerCase: () => msPerCase(run),
     handOver() {
-      const portions = isShared() ? handOverHalf(run.tracked, setup.board) : [];
-      return portions.length > 0 ? { ...assignment, portions } : null;
+      const portions = mayBeShared ? handOverHalf(run.tracked, setup.board) : [];
+      if (portions.length === 0) return null;
+      run.isShared = true;
+      return { ...assignment, portions };
     },
   };
 }
@@ -126,7 +131,7 @@ async function runToItsEnd(lease: WorkerLease, run: ChunkRun): Promise<ChunkCond
       if (end !== null) throw breaksProtocol("sent a line after its summary");
       if (event.kind === "summary") end = event.end;
       else handleEvent(run, event);
-      if (end === null && isDoneElsewhere(tracked, setup.board)) isNeedless.abort();
+      if (run.isShared && end === null && isDoneElsewhere(tracked, setup.board)) isNeedless.abort();
     }
     if (isNeedless.signal.aborted) return conditionAfter(run);
     if (end === null) throw breaksProtocol("ended its answer without a summary");

@@ -126,7 +126,11 @@ export interface WorkerSource {
    * none can be had at all (`misconfigured`, `sandbox_unavailable`, `store_unavailable`, `isolation_failed`).
    */
   acquire(options: AcquireOptions): Promise<WorkerLease | null>;
-  /** Whether somebody waits who has no worker at all, for a batch that holds several. Never throws. */
+  /**
+   * Whether one of the batch's workers should go to somebody who waits with none. Asked at the end of a chunk of a worker
+   * that was held for some seconds; it is given back then. Who gives the only one back asks for another a second later,
+   * and is a waiter like others from then on. Never throws.
+   */
   isWantedElsewhere?(): Promise<boolean>;
 }
 

@@ -76,10 +76,11 @@ export function handOverHalf(chunk: TrackedChunk, board: Board): readonly Portio
 export function isDoneElsewhere(chunk: TrackedChunk, board: Board): boolean {
   let handedOver = 0;
   for (const tracked of chunk.values()) {
-    if (tracked.isJudged || !board.isOpen(tracked.program)) continue;
-    const open = [...tracked.states.keys()].filter((index) => tracked.states[index] !== "ended");
-    if (open.some((index) => !tracked.handedOver.has(index))) return false;
-    handedOver += open.length;
+    if (tracked.isJudged) continue;
+    const left = [...tracked.states.keys()].filter((index) => tracked.states[index] !== "ended");
+    const own = left.filter((index) => !tracked.handedOver.has(index));
+    if (own.length > 0 && board.isOpen(tracked.program)) return false;
+    handedOver += left.length - own.length;
   }
   return handedOver > 0;
 }

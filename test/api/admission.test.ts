@@ -185,7 +185,7 @@ describe("a stream that is refused", () => {
   it.each(refusals)("at once has the status of %s", async (code, status, prepare) => {
     const world = createRunsWorld();
     const more = await prepare(world);
-    const one = world.container({ table: slow(world, 300) });
+    const one = world.container({ table: slow(world, 100) });
     const refused = await one.call("/v1/rewards", asking({ ...ndjson, "idempotency-key": "a" }, more));
     expect(refused).toMatchObject({ status, body: { status, code } });
   });

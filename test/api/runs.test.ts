@@ -61,7 +61,7 @@ describe("PUT /v1/runs/{id}", () => {
       run_id: "job-7",
       name: "grpo",
       state: "active",
-      totals: nothingYet,
+      totals: { ...nothingYet, worker_seconds: 0.9, cost_usd: expect.closeTo(0.9 * (0.1089 / 3_600), 9) },
     });
   });
 

@@ -73,12 +73,18 @@ describe("with one alternative less", () => {
     [claimExpression, " OR #state = :empty", "a slot that was emptied can't be claimed again", true],
     [admitCreationExpression, "attribute_not_exists(#nextCreateAtMs) OR ", "nobody can be the first", false],
     [admitCreationExpression, " OR #nextCreateAtMs <= :nowMs", "nobody can be the second", true],
+    [
+      admitCreationExpression,
+      " OR #nextCreateAtMs > :believedUntilMs",
+      "nobody can follow one whose clock is fast",
+      "fast",
+    ],
   ] as const)("$name without «%s»: %s", async (expression, alternative, _, isSecond) => {
     const table = createMemoryTable();
     const handler = testHandler(table);
     const isClaim = expression === claimExpression;
     if (isSecond && isClaim) await unclaimSlot(handler, await claimed(handler, 0));
-    if (isSecond && !isClaim) await admitCreation(handler);
+    if (isSecond && !isClaim) await admitCreation(handler.at(isSecond === "fast" ? 3_600_000 : 0));
     handler.at(5_000);
     const write = (ctx: SlotContext) => (isClaim ? claimSlot(ctx, 0, anna.runTag) : admitCreation(ctx));
     const shorter = (clause: string) => clause.replace(alternative, "");

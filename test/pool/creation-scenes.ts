@@ -18,6 +18,7 @@ import {
   expireSlot,
 } from "../../functions/pool/slots/drain.ts";
 import { emptyExpression, emptySlot } from "../../functions/pool/slots/empty.ts";
+import { extendLease } from "../../functions/pool/slots/extend.ts";
 import { admitCreation, admitCreationExpression } from "../../functions/pool/slots/pacing.ts";
 import {
   publishLeasedExpression,
@@ -26,6 +27,7 @@ import {
 } from "../../functions/pool/slots/publish.ts";
 import { releaseDraining, releaseReady } from "../../functions/pool/slots/release.ts";
 import { recordRenewal, renewExpression } from "../../functions/pool/slots/renew.ts";
+import { shortenExpression, shortenLease } from "../../functions/pool/slots/shorten.ts";
 import { type ClauseScene, claimedAgain, longAfterMs, longDraining, takenAgain } from "./clause-scene.ts";
 import { anna, ben, claimed, leased, newWorker, present, readied } from "./test-pool.ts";
 
@@ -36,7 +38,7 @@ const leaseIsOver = "#leaseUntilMs < :expiredBeforeMs";
 export const creationScenes: readonly ClauseScene[] = [
   [
     admitCreationExpression,
-    "(attribute_not_exists(#nextCreateAtMs) OR #nextCreateAtMs <= :nowMs)",
+    "(attribute_not_exists(#nextCreateAtMs) OR #nextCreateAtMs <= :nowMs OR #nextCreateAtMs > :believedUntilMs)",
     "two creations in one interval",
     async (handler) => {
       await admitCreation(handler);
@@ -209,6 +211,25 @@ export const creationScenes: readonly ClauseScene[] = [
     async (handler) => {
       const lease = await leased(handler, 0);
       return (writer) => expireSlot(writer, lease);
+    },
+  ],
+  [
+    shortenExpression,
+    seenFence,
+    "a lease of another brought back",
+    async (handler) => {
+      const stale = await takenAgain(handler);
+      return (writer) => shortenLease(writer, stale);
+    },
+  ],
+  [
+    shortenExpression,
+    "#leaseUntilMs = :seenUntilMs",
+    "a lease that was extended brought back",
+    async (handler) => {
+      const lease = await leased(handler, 0);
+      present(await extendLease(handler.at(20_000), lease));
+      return (writer) => shortenLease(writer, lease);
     },
   ],
   [

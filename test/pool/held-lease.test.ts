@@ -121,7 +121,7 @@ describe("giving a worker back", () => {
     ["a healthy one is free again", "healthy", 0, "done", ["ready"], 0],
     ["a broken one is killed and its slot emptied at once", "broken", 0, "done", ["empty"], 1],
     ["one near its end is not used again", "healthy", 3_000_000, "done", ["empty"], 1],
-    ["one that can't be killed leaves its slot to the sweep", "broken", 0, "failed", ["draining"], 1],
+    ["one that can't be killed leaves its slot to the sweep", "broken", 0, "failed", ["draining"], 2],
   ] as const)("%s", async (_, condition, afterMs, kills, expected, killed) => {
     const { clock, cloud, container, states } = createWorld();
     const lease = present(await clock.run(container({ settings }).acquire()));

@@ -4,7 +4,7 @@
  * Each operation is atomic and happens in one turn of the event loop, between a wait before it and one after it: with
  * the waits of a virtual clock, that is where a simulation interleaves its processes.
  */
-import type { Scalar, StoredRow, Table, UpdateOutcome } from "../../functions/pool/ports.ts";
+import type { RowKey, Scalar, StoredRow, Table, UpdateOutcome } from "../../functions/pool/ports.ts";
 import { checkBindings, holds, updated, ValidationException } from "./expressions.ts";
 
 export interface MemoryTable extends Table {
@@ -25,10 +25,17 @@ export function createMemoryTable(
   wait: () => Promise<void> = () => Promise.resolve(),
   onWrite?: (verb: string, sk: string, after: StoredRow, before: StoredRow | undefined) => void,
 ): MemoryTable {
-  const rows = new Map<string, StoredRow>();
+  /** By partition, by sort key. */
+  const partitions = new Map<string, Map<string, StoredRow>>();
   const counts = { writes: 0, refusals: 0, gets: 0, queries: 0 };
   const log: MemoryTable["log"] = [];
-  const address = (key: { readonly pk: string; readonly sk: string }) => `${key.pk}|${key.sk}`;
+  const rowAt = ({ pk, sk }: RowKey) => partitions.get(pk)?.get(sk);
+
+  function putRow({ pk, sk }: RowKey, row: StoredRow): void {
+    const partition = partitions.get(pk);
+    if (partition === undefined) partitions.set(pk, new Map([[sk, row]]));
+    else partition.set(sk, row);
+  }
 
   async function atomically<T>(operation: () => T): Promise<T> {
     await wait();
@@ -41,14 +48,14 @@ export function createMemoryTable(
     counts.writes += 1;
     const { update, clauses, columns } = expression;
     checkBindings([update, ...clauses], { columns, values });
-    const before = rows.get(address(key));
+    const before = rowAt(key);
     if (clauses.length > 0 && !holds(clauses.join(" AND "), before, { columns, values })) {
       counts.refusals += 1;
       return { kind: "refused", retried: false };
     }
     const after = updated(update, before ?? { ...key }, { columns, values });
     if (after.pk !== key.pk || after.sk !== key.sk) throw new ValidationException("a key can't be updated");
-    rows.set(address(key), after);
+    putRow(key, after);
     if (onWrite === undefined) log.push({ verb: expression.name, sk: key.sk, after });
     else onWrite(expression.name, key.sk, after, before);
     return { kind: "applied", row: after };
@@ -57,27 +64,23 @@ export function createMemoryTable(
   return {
     counts,
     log,
-    rows: () => [...rows.values()],
+    rows: () => [...partitions.values()].flatMap((partition) => [...partition.values()]),
     get: (key) =>
       atomically(() => {
         counts.gets += 1;
-        return rows.get(address(key));
+        return rowAt(key);
       }),
-    query: (pk, skPrefix = "") =>
+    query: (pk, skPrefix = "", skFrom = "") =>
       atomically(() => {
         counts.queries += 1;
-        const matching = [...rows.values()].filter(
-          (row) => row.pk === pk && sortKey(row).startsWith(skPrefix),
+        const matching = [...(partitions.get(pk) ?? [])].filter(
+          ([sk]) => sk.startsWith(skPrefix) && sk >= skFrom,
         );
-        return matching.sort((a, b) => (sortKey(a) < sortKey(b) ? -1 : 1));
+        return matching.sort(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => row);
       }),
     update: (...call) => atomically(() => updateNow(...call)),
     updateNow,
   };
-}
-
-function sortKey(row: StoredRow): string {
-  return String(row.sk);
 }
 
 /**

@@ -3,14 +3,21 @@ import { describe, expect, it } from "vitest";
 import type { Table } from "../../functions/pool/ports.ts";
 import { wakeDefaultExpression } from "../../functions/pool/runs/enter.ts";
 import { finishExpression } from "../../functions/pool/runs/finish.ts";
+import { foldExpression, setBeatExpression } from "../../functions/pool/runs/fold-ledger.ts";
 import { heartbeatExpression } from "../../functions/pool/runs/heartbeat.ts";
 import { idleShareExpression } from "../../functions/pool/runs/idle-share.ts";
+import {
+  noteBatchExpression,
+  noteCostExpression,
+  noteStartExpression,
+} from "../../functions/pool/runs/ledger.ts";
+import { claimUnreportedExpression } from "../../functions/pool/runs/note-batch.ts";
 import { registerExpression } from "../../functions/pool/runs/register.ts";
 import { idleLedgerExpression } from "../../functions/pool/sweep/idle-time.ts";
 import { Fault } from "../../functions/rewards/faults.ts";
 import { forgettingClause } from "./broken-table.ts";
 import { createMemoryTable } from "./memory-table.ts";
-import { noLane, noLaneOfDefault, onePruned, type RunScene, runScenes } from "./run-scenes.ts";
+import { onePruned, type RunScene, runScenes } from "./run-scenes.ts";
 import { testHandler } from "./test-pool.ts";
 
 async function play(scene: RunScene, mutate: (table: Table) => Table) {
@@ -44,8 +51,12 @@ describe("without one clause", () => {
       heartbeatExpression,
       finishExpression,
       wakeDefaultExpression,
-      noLane,
-      noLaneOfDefault,
+      noteBatchExpression,
+      noteCostExpression,
+      noteStartExpression,
+      claimUnreportedExpression,
+      foldExpression,
+      setBeatExpression,
       onePruned,
       idleShareExpression,
       idleLedgerExpression,

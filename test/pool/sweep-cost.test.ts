@@ -42,8 +42,11 @@ function run(runId: string, workers: number, more: Partial<RunRow> = {}): RunRow
       workersCreated: 0,
       busyMs: 0,
       idleMs: 0,
+      startMs: 0,
     },
-    sincePreviousMs: 0,
+    spentMs: 0,
+    reportedMs: 0,
+    foldedUntil: 0,
     lanes: {},
     ...more,
   };

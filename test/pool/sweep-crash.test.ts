@@ -1,6 +1,7 @@
 /** A pass that dies, wherever it dies: the next ones heal what it left. */
 import { describe, expect, it } from "vitest";
 import { beatRun } from "../../functions/pool/runs/heartbeat.ts";
+import { getRun, getRunRow } from "../../functions/pool/runs/read.ts";
 import { shortTag } from "../../functions/pool/slot-row.ts";
 import { acquireSlot } from "../../functions/pool/slots/acquire.ts";
 import { claimSlot } from "../../functions/pool/slots/claim.ts";
@@ -8,6 +9,7 @@ import { drainSlot } from "../../functions/pool/slots/drain.ts";
 import { extendLease } from "../../functions/pool/slots/extend.ts";
 import { finishRun } from "../../functions/pool/sweep/finish-run.ts";
 import { sweepPool } from "../../functions/pool/sweep/sweep.ts";
+import { addThroughLane, noteAt } from "./run-samples.ts";
 import { addWorker, createSweepWorld, dyingAt, type SweepWorld } from "./sweep-world.ts";
 import { anna, ben, present } from "./test-pool.ts";
 
@@ -81,6 +83,47 @@ describe("a pass of the sweep", () => {
       expectTidy(world);
     }
     console.log(`passes that died ${when} a call: ${calls}, all healed`);
+  });
+});
+
+describe("totals of a run", () => {
+  /** A run with old batches in its ledger, some of them noted by a former version, and new ones. */
+  async function busyWorld(): Promise<SweepWorld> {
+    const world = createSweepWorld();
+    const ctx = world.context();
+    await world.register("run", 1);
+    for (let batch = 0; batch < 10; batch += 1) {
+      await noteAt(ctx, "run", `b${batch}`);
+      await addThroughLane(ctx, "run", "~old", world.clock.nowMs());
+      await world.clock.pass(150_000);
+    }
+    await beatRun(ctx, "run");
+    return world;
+  }
+  const totals = async (world: SweepWorld) => {
+    const { batches, samples, busyMs } = present(await getRun(world.context(), "run")).totals;
+    return { batches, samples, busyMs };
+  };
+  const sum = { batches: 20, samples: 320, busyMs: 90_000 };
+
+  it.each(["before", "after"] as const)("are the same when a pass dies %s any of its calls", async (when) => {
+    const whole = await busyWorld();
+    const counted = dyingAt(whole.context(), Number.POSITIVE_INFINITY, "after");
+    await whole.clock.run(sweepPool(counted, { deadlineAtMs: whole.clock.nowMs() + 50_000 }));
+    const folded = present(await getRunRow(whole.context(), "run")).totals.batches;
+    expect(folded).toBeGreaterThan(10);
+    for (let at = 1; at <= counted.calls(); at += 1) {
+      const world = await busyWorld();
+      void sweepPool(dyingAt(world.context(), at, when), { deadlineAtMs: world.clock.nowMs() + 50_000 });
+      await world.clock.pass(60_000);
+      expect({ at, ...(await totals(world)) }).toEqual({ at, ...sum });
+      await world.clock.run(
+        Promise.all(
+          [1, 2].map(() => sweepPool(world.context(), { deadlineAtMs: world.clock.nowMs() + 50_000 })),
+        ),
+      );
+      expect({ at, ...(await totals(world)) }).toEqual({ at, ...sum });
+    }
   });
 });
 

@@ -136,6 +136,9 @@ export function describeTable(name: string, open: () => Promise<OpenTable>): voi
       expect((await table.query("p")).map(({ sk }) => sk)).toEqual(["a", "b", "b#10", "b#2"]);
       expect((await table.query("p", "b#")).map(({ a }) => a)).toEqual(["b#10", "b#2"]);
       expect(await table.query("p", "c")).toEqual([]);
+      expect((await table.query("p", "", "b#")).map(({ a }) => a)).toEqual(["b#10", "b#2"]);
+      expect((await table.query("p", "", "b")).map(({ a }) => a)).toEqual(["b", "b#10", "b#2"]);
+      expect(await table.query("p", "", "c")).toEqual([]);
     });
   });
 }

@@ -51,10 +51,19 @@ describe("renewals", () => {
         leaseUntilMs: nowMs + 60_000,
       },
     };
-    const totals = { batches: 0, samples: 0, faults: 0, retries: 0, workersCreated: 0, busyMs: 0, idleMs: 0 };
+    const totals = {
+      batches: 0,
+      samples: 0,
+      faults: 0,
+      retries: 0,
+      workersCreated: 0,
+      busyMs: 0,
+      idleMs: 0,
+      startMs: 0,
+    };
     const run = {
       ...{ runId: "run", name: "run", workers: 1, metadata: {}, registeredAtMs: startMs, beatAtMs: nowMs },
-      ...{ recordUntilS: nowMs / 1_000 + 600, sincePreviousMs: 0, lanes: {} },
+      ...{ recordUntilS: nowMs / 1_000 + 600, spentMs: 0, reportedMs: 0, foldedUntil: 0, lanes: {} },
       totals: { ...totals, verdicts: {} as never },
     };
     const demand = { settings: testSettings(settings), runs: [run], slots: [row], nowMs };

@@ -4,6 +4,7 @@ import { Fault } from "../../functions/rewards/faults.ts";
 import { grade } from "./batches.ts";
 import { batchOf, echoTask } from "./echo-batches.ts";
 import { lost, type Script, type Step, type Turn } from "./scripted-workers.ts";
+import { createVirtualClock } from "./virtual-clock.ts";
 
 /** What may happen at a case's turn. `well` does what the program would do. */
 const mishaps = {
@@ -47,6 +48,8 @@ const scenario = fc.record({
     ),
     { maxLength: 80 },
   ),
+  /** How long each turn takes: what waits behind a slow one is handed over. */
+  delaysMs: fc.array(fc.constantFrom(0, 0, 20, 300), { maxLength: 80 }),
 });
 
 describe("whatever happens to workers", () => {
@@ -54,8 +57,11 @@ describe("whatever happens to workers", () => {
     await fc.assert(
       fc.asyncProperty(scenario, async (plan) => {
         let turn = 0;
-        const script: Script = ({ job, input }: Turn) => {
-          const mishap = mishaps[plan.mishaps[turn++] ?? "well"];
+        const clock = createVirtualClock();
+        const script: Script = async ({ job, input }: Turn) => {
+          const mishap = mishaps[plan.mishaps[turn] ?? "well"];
+          const delayMs = plan.delaysMs[turn++] ?? 0;
+          if (delayMs > 0) await clock.sleep(delayMs);
           if (mishap !== null) return mishap;
           const name = job.source.trim();
           return {
@@ -66,6 +72,7 @@ describe("whatever happens to workers", () => {
         const names = Array.from({ length: plan.programs }, (_, index) => `p${index}`);
         const { rewards, results } = await grade(batchOf([...names, "p0"], echoTask(plan.cases)), {
           ...plan,
+          clock,
           script,
         });
         expect(rewards).toHaveLength(plan.programs + 1);

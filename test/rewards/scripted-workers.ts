@@ -25,7 +25,7 @@ export type Step =
   /** Started, and nothing more until the chunk is aborted; that is told with this error. */
   | { readonly kind: "hang"; readonly error?: unknown }
   /** Lines of the test's own choice, and then the chunk goes on. */
-  | { readonly kind: "events"; readonly events: readonly WorkerEvent[] }
+  | { readonly kind: "events"; readonly events: readonly WorkerEvent[] | AsyncIterable<WorkerEvent> }
   /** The answer ends here, before the case starts or after: with this summary, or without one. */
   | {
       readonly kind: "stop";
@@ -74,6 +74,7 @@ export interface ScriptedWorkersOptions {
   readonly onAcquire?: (count: number, signal: AbortSignal) => Promise<null | undefined>;
   /** Told of at each request for a worker, one after the other. */
   readonly trouble?: readonly (Fault | null)[];
+  readonly isWantedElsewhere?: () => Promise<boolean>;
   readonly beforeRelease?: () => Promise<void>;
   readonly created?: boolean;
   /** Workers that were lost before they were had: they give no sign of life. What chunks meet is the script's. */
@@ -169,6 +170,7 @@ export function createScriptedWorkers(options: ScriptedWorkersOptions = {}): Scr
     signs,
     turns,
     acquires,
+    isWantedElsewhere: options.isWantedElsewhere ?? (async () => false),
     async acquire({ deadlineAtMs, signal, onTrouble }) {
       acquires.push({ deadlineAtMs, signal });
       for (const trouble of options.trouble ?? []) onTrouble?.(trouble);

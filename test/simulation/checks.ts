@@ -15,7 +15,7 @@ export { explore } from "./exhaustive.ts";
 export { losePublication } from "./lost-publication.ts";
 export { stayIdle } from "./quiet.ts";
 export { simulate } from "./simulation.ts";
-export { weathers } from "./weather.ts";
+export { weathers } from "./weathers.ts";
 
 type Write = (handler: TestHandler) => Promise<() => Promise<unknown>>;
 

@@ -7,6 +7,7 @@
  */
 import type {
   ListedSandbox,
+  SandboxChange,
   Sandboxes,
   WorkerCreation,
   WorkerFactory,
@@ -16,36 +17,15 @@ import type {
 import { Fault } from "../../functions/rewards/faults.ts";
 import type { Chunk, WorkerEvent } from "../../functions/rewards/ports.ts";
 import type { SimulatedProcess } from "./process.ts";
-import type { SimulatedTime } from "./simulated-time.ts";
-import type { Watch } from "./watch.ts";
+import {
+  goodHolders,
+  type Holding,
+  type ProgramWorld,
+  runProgram,
+  type SimulatedSandbox,
+  supersede,
+} from "./programs.ts";
 import type { Weather } from "./weather.ts";
-
-/** A lease as its holder sees it, from the moment it has it to the moment it gives it back. */
-export interface Holding {
-  readonly token: number;
-  readonly process: SimulatedProcess;
-  /** Whether nobody has a reason to take the worker away: its run isn't finished. */
-  isWanted(): boolean;
-}
-
-interface Program {
-  readonly token: number;
-  readonly process: SimulatedProcess;
-  readonly chunkId: string;
-  stopped: boolean;
-  stop(how: "superseded" | "gone"): void;
-}
-
-export interface SimulatedSandbox extends ListedSandbox {
-  diesAtMs: number;
-  readonly endsAtMs: number;
-  /** The supervisor's memory: the highest token it was told. */
-  highestToken: number;
-  programs: Program[];
-  /** Its supervisor is being started in it. */
-  isBeingMade: boolean;
-  readonly holdings: Set<Holding>;
-}
 
 /** Between how many and how many milliseconds what takes. */
 export type RangeMs = readonly [leastMs: number, mostMs: number];
@@ -74,16 +54,17 @@ export function drawMs([leastMs, mostMs]: RangeMs, random: () => number): number
   return leastMs + random() * (mostMs - leastMs);
 }
 
-export interface CloudWorld {
-  readonly time: SimulatedTime;
-  readonly random: () => number;
-  readonly watch: Watch;
+export interface CloudWorld extends ProgramWorld {
   /** As it is now: it clears up in the end. */
   readonly weather: () => Weather;
   readonly slots: number;
   readonly lifeMs: number;
   /** Whether the table says that this life of the slot is being created, by a creator who is not late. */
   readonly isBeingCreated: (slot: number, generation: number) => boolean;
+  /** Whether the slot still lives that life, so that nobody else is given its place. */
+  readonly isReserved: (slot: number, generation: number) => boolean;
+  /** Whether it is a free worker that the runs want. */
+  readonly isWanted: (sandbox: SimulatedSandbox) => boolean;
   readonly latencies: Latencies;
   /** Without one a chunk takes the time that its deadline says. */
   readonly supervise?: Supervise;
@@ -98,14 +79,29 @@ export interface SimulatedCloud {
   workersFor(process: SimulatedProcess): WorkerFactory;
   /** A holder has the worker; the function returned takes that back. */
   hold(sandboxId: string, holding: Holding): () => void;
+  /** From now on handlers hear nothing of workers that they don't reach. */
+  noteUnreachable(): void;
+  /** Ends each sandbox with that chance, all in this moment. */
+  endMany(chance: number): void;
   /** A sandbox appears that no slot knows; its id. */
   addStray(): string;
   /** Sandboxes that a well holder of a wanted run holds. */
   heldCount(): number;
 }
 
-/** A creation that timed out has landed by then, or never does: the provider answers late, but not that late. */
+/** When a creator gives up; usually a creation has landed by then, or never does. */
 const createTimeoutMs = 45_000;
+/** Some that get no answer land later, while the table still keeps their slot for them. */
+const landsLateMs: RangeMs = [createTimeoutMs, 100_000];
+/** And some when the slot may have been another's for long. */
+const landsBeyondMs: RangeMs = [116_000, 600_000];
+/** What says nothing for so long is given up: a worker, and a supervisor that is to say that it is ready. */
+const silenceMs = 15_000;
+const readyTimeoutMs = 30_000;
+/** When a sandbox's life ends, the pool knows but by a creation's time. */
+const lifesEndMs = 50_000;
+/** A list may lack what is new; what is older it lacks only by mistake. */
+const isNewMs = 60_000;
 
 export function createCloud(world: CloudWorld): SimulatedCloud {
   const { time, random, watch, weather, latencies } = world;
@@ -121,12 +117,10 @@ export function createCloud(world: CloudWorld): SimulatedCloud {
 
   /** Ends a sandbox that nobody should be using. */
   function endUnused(sandbox: SimulatedSandbox, violation: string): void {
-    for (const holding of sandbox.holdings) {
-      if (isGood(holding, sandbox))
-        watch.violation(violation, `${sandbox.sandboxId} of ${holding.process.name}`);
-    }
-    if (sandbox.isBeingMade && world.isBeingCreated(sandbox.slot, sandbox.generation))
-      watch.violation("killed while it was made", sandbox.sandboxId);
+    for (const { process } of goodHolders(world, sandbox))
+      watch.violation(violation, `${sandbox.sandboxId} of ${process.name}`);
+    const isWanted = sandbox.isBeingMade && world.isBeingCreated(sandbox.slot, sandbox.generation);
+    if (isWanted && !world.isTainted(sandbox)) watch.violation("killed while it was made", sandbox.sandboxId);
     end(sandbox);
   }
 
@@ -134,10 +128,16 @@ export function createCloud(world: CloudWorld): SimulatedCloud {
     if (!alive.has(sandbox.sandboxId)) return;
     const atMs = Math.min(sandbox.diesAtMs, sandbox.endsAtMs);
     if (atMs > time.nowMs()) time.after(atMs - time.nowMs(), () => dieOfAge(sandbox));
-    else endUnused(sandbox, "died of age under its holder");
+    else if (sandbox.isBelievedGone) end(sandbox);
+    else {
+      const isLifesEnd = sandbox.endsAtMs - time.nowMs() < lifesEndMs;
+      if (weather().isMended && !isLifesEnd && world.isWanted(sandbox) && !world.isTainted(sandbox))
+        watch.violation("a worker that is wanted died of age", sandbox.sandboxId);
+      endUnused(sandbox, "died of age under its holder");
+    }
   }
 
-  function land(order: WorkerOrder): SimulatedSandbox {
+  function land(order: WorkerOrder, version: string, isDisowned = false): SimulatedSandbox {
     landed += 1;
     const nowMs = time.nowMs();
     const { poolId, slot, generation, ttlMs } = order;
@@ -153,15 +153,53 @@ export function createCloud(world: CloudWorld): SimulatedCloud {
       programs: [],
       isBeingMade: false,
       holdings: new Set(),
+      version,
+      isUnreachable: false,
+      isDisowned,
+      isBelievedGone: false,
     };
     alive.set(sandbox.sandboxId, sandbox);
     watch.note("provider", `${sandbox.sandboxId} lands for slot ${slot} generation ${generation}`);
     time.after(ttlMs, () => dieOfAge(sandbox));
-    if (alive.size > world.slots) watch.violation("more sandboxes than slots", sandbox.sandboxId);
+    if (alive.size > world.slots) checkCount(sandbox);
     return sandbox;
   }
 
-  async function create(order: WorkerOrder): Promise<WorkerCreation> {
+  function checkCount({ sandboxId }: SimulatedSandbox): void {
+    const counted = [...alive.values()].filter((one) => !one.isDisowned && !world.isTainted(one));
+    if (counted.length > world.slots) watch.violation("more sandboxes than slots", sandboxId);
+  }
+
+  /** The sandbox of a creation that gets no answer comes to be some time, or never. */
+  function landSome(order: WorkerOrder, version: string): void {
+    const odds = weather();
+    if (random() >= 0.7) return;
+    const isLate = happens(odds.landsLate);
+    const isBeyond = !isLate && happens(odds.landsBeyond);
+    const afterMs = isLate
+      ? drawMs(landsLateMs, random)
+      : isBeyond
+        ? drawMs(landsBeyondMs, random)
+        : random() * createTimeoutMs;
+    time.after(afterMs, () => {
+      watch.counts.lateLandings += 1;
+      if (isLate) watch.counts.landingsAfterTimeout += 1;
+      if (isBeyond) watch.counts.landingsAfterClaim += 1;
+      if (isLate && weather().isMended && !world.isReserved(order.slot, order.generation))
+        watch.violation("a sandbox lands where its slot was given away", `slot ${order.slot}`);
+      land(order, version, isBeyond);
+    });
+  }
+
+  /** Draws only where there is a chance. */
+  function happens(chance: number): boolean {
+    return chance > 0 && random() < chance;
+  }
+
+  async function create(
+    order: WorkerOrder,
+    { supervisorVersion }: SimulatedProcess,
+  ): Promise<WorkerCreation> {
     const odds = weather();
     const luck = random();
     if (luck < odds.createRefused) {
@@ -171,22 +209,17 @@ export function createCloud(world: CloudWorld): SimulatedCloud {
     }
     if (luck < odds.createRefused + odds.createAmbiguous) {
       watch.counts.createsAmbiguous += 1;
-      if (random() < 0.7) {
-        time.after(random() * createTimeoutMs, () => {
-          watch.counts.lateLandings += 1;
-          land(order);
-        });
-      }
+      landSome(order, supervisorVersion);
       await time.sleep(random() < 0.5 ? createTimeoutMs : random() * 5_000);
       return { kind: "ambiguous", fault: fault("no answer") };
     }
     await time.sleep(drawMs(latencies.creationMs, random));
-    const sandbox = land(order);
+    const sandbox = land(order, supervisorVersion);
     const { sandboxId } = sandbox;
     sandbox.isBeingMade = true;
-    await time.sleep(drawMs(latencies.readinessMs, random));
+    await time.sleep(weather().isEdgeAway ? readyTimeoutMs : drawMs(latencies.readinessMs, random));
     sandbox.isBeingMade = false;
-    if (random() < odds.createUnproved) {
+    if (random() < odds.createUnproved || !alive.has(sandboxId) || !isReachable(sandbox)) {
       watch.counts.createsUnproved += 1;
       return { kind: "unproved", sandboxId, fault: new Fault("isolation_failed", "not proved") };
     }
@@ -198,15 +231,52 @@ export function createCloud(world: CloudWorld): SimulatedCloud {
     sandboxId: string,
     odds: number,
     effect: (sandbox: SimulatedSandbox) => void,
-  ): Promise<{ kind: "done" | "gone" } | { kind: "failed"; reason: "ambiguous"; fault: Fault }> {
+    untruth: (sandbox: SimulatedSandbox) => void,
+  ): Promise<SandboxChange> {
+    const failed: SandboxChange = { kind: "failed", reason: "ambiguous", fault: fault("no answer") };
     await time.sleep(30 + random() * 60);
     const fails = random() < odds;
-    if (fails && random() < 0.5) return { kind: "failed", reason: "ambiguous", fault: fault("no answer") };
+    if (fails && random() < 0.5) return failed;
     const sandbox = alive.get(sandboxId);
+    if (sandbox !== undefined && happens(weather().goneUntrue)) {
+      watch.counts.untruths += 1;
+      untruth(sandbox);
+      return { kind: "gone" };
+    }
     if (sandbox !== undefined) effect(sandbox);
     await time.sleep(30 + random() * 60);
-    if (fails) return { kind: "failed", reason: "ambiguous", fault: fault("no answer") };
+    if (fails) return failed;
     return { kind: sandbox === undefined ? "gone" : "done" };
+  }
+
+  async function kill(sandboxId: string): Promise<SandboxChange> {
+    const { killFault, killUnheard } = weather();
+    const answer = await change(
+      sandboxId,
+      killFault,
+      (sandbox) => endUnused(sandbox, "killed under its holder"),
+      (sandbox) => {
+        sandbox.isDisowned = true;
+      },
+    );
+    if (answer.kind !== "done" || !happens(killUnheard)) return answer;
+    watch.counts.killsDoneUnheard += 1;
+    return { kind: "failed", reason: "ambiguous", fault: fault("no answer") };
+  }
+
+  function renew(sandboxId: string, ttlMs: number): Promise<SandboxChange> {
+    if (ttlMs <= 0) watch.violation("renewed for no time at all", sandboxId);
+    return change(
+      sandboxId,
+      weather().renewFault,
+      (sandbox) => {
+        sandbox.diesAtMs = time.nowMs() + ttlMs;
+        time.after(ttlMs, () => dieOfAge(sandbox));
+      },
+      (sandbox) => {
+        sandbox.isBelievedGone = true;
+      },
+    );
   }
 
   /** Two pages, read at different times; a sandbox is on the one or the other. */
@@ -222,7 +292,9 @@ export function createCloud(world: CloudWorld): SimulatedCloud {
       const isOld = (sandbox: ListedSandbox) =>
         sandbox.startedAtMs <= time.nowMs() - odds.listLagMs * random();
       for (const sandbox of alive.values()) {
-        if (sandbox.slot % 2 === page && sandbox.poolId === poolId && isOld(sandbox)) pages.push(sandbox);
+        if (sandbox.slot % 2 !== page || sandbox.poolId !== poolId || !isOld(sandbox)) continue;
+        if (isMissed(sandbox)) watch.counts.untruths += 1;
+        else pages.push(sandbox);
       }
     }
     await time.sleep(random() * 300);
@@ -233,6 +305,29 @@ export function createCloud(world: CloudWorld): SimulatedCloud {
       generation,
       startedAtMs,
     }));
+  }
+
+  function isMissed({ startedAtMs }: SimulatedSandbox): boolean {
+    return startedAtMs < time.nowMs() - isNewMs && happens(weather().listMisses);
+  }
+
+  function isReachable({ isUnreachable }: SimulatedSandbox): boolean {
+    return !isUnreachable && !weather().isEdgeAway;
+  }
+
+  /** Whoever listens to it gives up after a while, if it can't be reached then either; what runs there runs on. */
+  function noteUnreachable(sandbox: SimulatedSandbox): void {
+    const programs = [...sandbox.programs];
+    time.after(silenceMs, () => {
+      if (!isReachable(sandbox)) for (const program of programs) if (!program.stopped) program.leave();
+    });
+  }
+
+  /** Resolves with silence. */
+  async function silence(signal: AbortSignal): Promise<Fault> {
+    watch.counts.unreached += 1;
+    await time.sleep(silenceMs, signal);
+    return new Fault("worker_lost", "no answer");
   }
 
   async function* execute(
@@ -246,8 +341,12 @@ export function createCloud(world: CloudWorld): SimulatedCloud {
     if (!process.isAlive()) return;
     const sandbox = alive.get(sandboxId);
     if (sandbox === undefined) throw new Fault("worker_lost", "no such sandbox");
+    if (happens(weather().workerUnreachable)) sandbox.isUnreachable = true;
+    if (!isReachable(sandbox)) throw await silence(signal);
     if (token < sandbox.highestToken) throw new Fault("supervisor_protocol", "stale token");
-    supersede(watch, sandbox, token, process);
+    if (process.supervisorVersion !== sandbox.version)
+      watch.violation("a worker of another version", `${sandboxId} of ${process.name}`);
+    supersede(world, sandbox, token, process);
     if (world.supervise !== undefined) {
       yield* world.supervise(sandboxId, chunk, signal);
       return;
@@ -262,19 +361,22 @@ export function createCloud(world: CloudWorld): SimulatedCloud {
     }
     const how = await runProgram(world, sandbox, { token, process, chunkId: chunk.chunkId }, chunk, signal);
     if (how === "gone") throw new Fault("worker_lost", "the sandbox is gone");
+    if (how === "unheard" || (how === "completed" && !isReachable(sandbox))) throw await silence(signal);
     if (how === "completed" && random() < odds.lostAnswer / 4)
       throw new Fault("worker_lost", "the stream was cut");
+    if (how === "deadline") watch.counts.livesEnded += 1;
     yield { kind: "summary", end: how };
   }
 
-  async function stop(sandboxId: string, token: number): Promise<void> {
+  async function stop(sandboxId: string, token: number, signal: AbortSignal): Promise<void> {
     await time.sleep(10 + random() * 40);
     const isSilent = random() < weather().killFault;
     if (isSilent && random() < 0.5) throw new Fault("worker_lost", "no answer");
     const sandbox = alive.get(sandboxId);
     if (sandbox === undefined) throw new Fault("worker_lost", "no such sandbox");
+    if (!isReachable(sandbox)) throw await silence(signal);
     if (token < sandbox.highestToken) throw new Fault("supervisor_protocol", "stale token");
-    supersede(watch, sandbox, token, null);
+    supersede(world, sandbox, token, null);
     for (const program of sandbox.programs) program.stop("superseded");
     await time.sleep(10 + random() * 200);
     if (isSilent) throw new Fault("worker_lost", "no answer");
@@ -282,22 +384,17 @@ export function createCloud(world: CloudWorld): SimulatedCloud {
 
   return {
     alive,
-    stopper: { stop: ({ sandboxId }, token) => stop(sandboxId, token) },
+    stopper: { stop: ({ sandboxId }, token, signal) => stop(sandboxId, token, signal) },
     runs: (batchId) =>
       [...alive.values()].some(({ programs }) => programs.some(({ chunkId }) => chunkId === batchId)),
     sandboxes: {
       create: () => Promise.reject(new Error("the pool creates through the factory")),
-      kill: (sandboxId) =>
-        change(sandboxId, weather().killFault, (sandbox) => endUnused(sandbox, "killed under its holder")),
-      renew: (sandboxId, ttlMs) =>
-        change(sandboxId, weather().renewFault, (sandbox) => {
-          sandbox.diesAtMs = time.nowMs() + ttlMs;
-          time.after(ttlMs, () => dieOfAge(sandbox));
-        }),
+      kill,
+      renew,
       list,
     },
     workersFor: (process) => ({
-      create,
+      create: (order) => create(order, process),
       attach: ({ sandboxId }) => ({
         execute: (chunk, token, signal) => execute(process, sandboxId, chunk, token, signal),
       }),
@@ -307,67 +404,20 @@ export function createCloud(world: CloudWorld): SimulatedCloud {
       sandbox?.holdings.add(holding);
       return () => sandbox?.holdings.delete(holding);
     },
-    addStray: () => land({ poolId: "pool-1", slot: 0, generation: 0, ttlMs: 600_000 }).sandboxId,
+    noteUnreachable() {
+      for (const sandbox of alive.values()) noteUnreachable(sandbox);
+    },
+    endMany(chance) {
+      for (const sandbox of [...alive.values()]) {
+        if (random() >= chance) continue;
+        watch.counts.sandboxDeaths += 1;
+        end(sandbox);
+      }
+    },
+    addStray: () => land({ poolId: "pool-1", slot: 0, generation: 0, ttlMs: 600_000 }, "v1").sandboxId,
     heldCount: () =>
       [...alive.values()].filter(({ holdings }) =>
         [...holdings].some(({ process, isWanted }) => process.isAlive() && isWanted()),
       ).length,
   };
-}
-
-/** A holder that is on time, whose worker nobody has a reason to take. */
-function isGood(holding: Holding, { highestToken }: SimulatedSandbox): boolean {
-  return holding.process.isWell() && holding.isWanted() && holding.token >= highestToken;
-}
-
-/** What the supervisor does when it is told a token: it stops what runs under an older one. */
-function supersede(
-  watch: Watch,
-  sandbox: SimulatedSandbox,
-  token: number,
-  process: SimulatedProcess | null,
-): void {
-  const isNew = token > sandbox.highestToken;
-  for (const holding of sandbox.holdings) {
-    if (holding.token === token && holding.process !== process)
-      watch.violation("one token used by two", `${sandbox.sandboxId} ${token}`);
-    else if (isNew && holding.token < token && isGood(holding, sandbox))
-      watch.violation("taken from its holder", `${sandbox.sandboxId} of ${holding.process.name}`);
-  }
-  sandbox.highestToken = token;
-  for (const program of sandbox.programs) if (program.token < token) program.stop("superseded");
-  sandbox.programs = sandbox.programs.filter(({ stopped }) => !stopped);
-  if (sandbox.programs.some((program) => program.process !== process))
-    watch.violation("programs of two holders run", `${sandbox.sandboxId} ${token}`);
-}
-
-/** Runs for as long as the chunk's deadline says, unless stopped first. */
-function runProgram(
-  { time, random }: CloudWorld,
-  sandbox: SimulatedSandbox,
-  { token, process, chunkId }: Pick<Program, "token" | "process" | "chunkId">,
-  chunk: Chunk,
-  signal: AbortSignal,
-): Promise<"completed" | "superseded" | "cancelled" | "gone"> {
-  return new Promise((resolve) => {
-    // The supervisor sees that a connection has closed, but not one that is half open.
-    const isSeen = random() < 0.7;
-    const forget = process.onCrash(() => {
-      if (isSeen) finish("cancelled");
-    });
-    const cancel = () => finish("cancelled");
-    const program: Program = { token, process, chunkId, stopped: false, stop: finish };
-    function finish(how: "completed" | "superseded" | "cancelled" | "gone"): void {
-      if (program.stopped) return;
-      program.stopped = true;
-      forget();
-      signal.removeEventListener("abort", cancel);
-      sandbox.programs = sandbox.programs.filter((other) => other !== program);
-      resolve(how);
-    }
-    signal.addEventListener("abort", cancel);
-    if (signal.aborted) return finish("cancelled");
-    sandbox.programs.push(program);
-    time.after(chunk.deadlineMs, () => finish("completed"));
-  });
 }

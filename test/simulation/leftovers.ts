@@ -7,7 +7,7 @@
  * A creation that is under way for a run that is not finished comes on top: until it is there the pool doesn't count it
  * among its workers, and until its claim is over nobody knows that its creator is dead.
  */
-import { readSlotRow, shortTag } from "../../functions/pool/slot-row.ts";
+import { shortTag } from "../../functions/pool/slot-row.ts";
 import type { World } from "./world.ts";
 
 const runLifeMs = 300_000;
@@ -78,14 +78,13 @@ function wanted({ runs, time, settings }: World, lifeMs: number): number {
 }
 
 /** Slots that, as far as the table tells, somebody holds, or creates in, for a run that isn't finished. */
-function countTaken({ truth, time, settings, runs }: World): { held: number; creating: number } {
+function countTaken({ slots, time, settings, runs }: World): { held: number; creating: number } {
   const finished = new Set(
     [...runs].flatMap(([id, run]) => (run.finishedAtMs === null ? [] : [shortTag(id)])),
   );
   const count = { held: 0, creating: 0 };
-  for (const stored of truth.rows()) {
-    const row = readSlotRow(stored);
-    if (row === null || (row.state !== "leased" && row.state !== "creating")) continue;
+  for (const row of slots()) {
+    if (row.state !== "leased" && row.state !== "creating") continue;
     const isInTime = (row.leaseUntilMs ?? 0) + settings.graceMs > time.nowMs();
     const forRun = row.state === "leased" ? row.heldForRun : row.createdForRun;
     if (isInTime && !finished.has(forRun ?? "")) count[row.state === "leased" ? "held" : "creating"] += 1;
@@ -93,17 +92,15 @@ function countTaken({ truth, time, settings, runs }: World): { held: number; cre
   return count;
 }
 
-function describe({ cloud, runs, time, truth }: World): string {
-  const slots = truth.rows().flatMap((stored) => {
-    const row = readSlotRow(stored);
-    if (row === null) return [];
+export function describe({ cloud, runs, time, slots }: World): string {
+  const rows = slots().map((row) => {
     const leftS = Math.round(((row.leaseUntilMs ?? 0) - time.nowMs()) / 1_000);
-    return [`${row.slot} ${row.state}${row.leaseUntilMs === undefined ? "" : ` ${leftS}s`}`];
+    return `${row.slot} ${row.state}${row.leaseUntilMs === undefined ? "" : ` ${leftS}s`}`;
   });
   const alive = [...cloud.alive.values()].map(({ sandboxId, slot }) => `${sandboxId}@${slot}`).join(" ");
   const wishes = [...runs].flatMap(([id, { workers, beatAtMs, finishedAtMs }]) => {
     const ageS = Math.round((time.nowMs() - (finishedAtMs ?? beatAtMs)) / 1_000);
     return ageS > 900 ? [] : [`${id}:${workers}${finishedAtMs === null ? "" : " finished"} ${ageS}s`];
   });
-  return `alive ${alive}; held ${cloud.heldCount()}; runs ${wishes.join(", ")}; slots ${slots.join(", ")}`;
+  return `alive ${alive}; held ${cloud.heldCount()}; runs ${wishes.join(", ")}; slots ${rows.join(", ")}`;
 }

@@ -7,13 +7,16 @@ import { writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { readArguments, readInteger } from "../../functions/command-arguments.ts";
 import { runSimulations } from "./simulations.ts";
+import type { Weather } from "./weather.ts";
+import { weathers } from "./weathers.ts";
 
-const usage = `npm run simulate -- [--batches N] [--seed S] [--seconds T] [--json FILE]
+const usage = `npm run simulate -- [--batches N] [--seed S] [--seconds T] [--weather NAME] [--json FILE]
 
-  --batches N  how many are served in all (10000)
-  --seed S     of the first world (1)
-  --seconds T  stops after so long, whatever was served
-  --json FILE  where the report is written`;
+  --batches N     how many are served in all (10000)
+  --seed S        of the first world (1)
+  --seconds T     stops after so long, whatever was served
+  --weather NAME  of all worlds; else their seeds tell
+  --json FILE     where the report is written`;
 const most = Number.MAX_SAFE_INTEGER;
 
 function readOptions() {
@@ -22,16 +25,24 @@ function readOptions() {
       batches: { type: "string", default: "10000" },
       seed: { type: "string", default: "1" },
       json: { type: "string" },
+      weather: { type: "string" },
       seconds: { type: "string" },
     },
   });
-  const { batches, seed, seconds, json } = values;
+  const { batches, seed, seconds, weather, json } = values;
   return {
+    ...(weather === undefined ? {} : { weather: readWeather(weather) }),
     batches: readInteger("--batches", batches, 1, most),
     seed: readInteger("--seed", seed, 0, most),
     seconds: seconds === undefined ? Number.POSITIVE_INFINITY : readInteger("--seconds", seconds, 1, most),
     json,
   };
+}
+
+function readWeather(name: string): Weather {
+  const weather = weathers.find((one) => one.name === name);
+  if (weather !== undefined) return weather;
+  throw new Error(`--weather: one of ${weathers.map((one) => `"${one.name}"`).join(", ")}`);
 }
 
 const { json, ...options } = readArguments(readOptions, usage);

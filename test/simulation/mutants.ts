@@ -71,10 +71,8 @@ export const clauseKillers: Readonly<Record<string, Killer>> = {
     harm: "more sandboxes than slots",
   },
   "abandon: #state = :creating": { by: "interleavings", pool: "landing", harm: "a slot stays draining" },
-  "admit creation: (attribute_not_exists(#nextCreateAtMs) OR #nextCreateAtMs <= :nowMs)": world(
-    "lost answers",
-    "created too fast",
-  ),
+  "admit creation: (attribute_not_exists(#nextCreateAtMs) OR #nextCreateAtMs <= :nowMs OR #nextCreateAtMs > :believedUntilMs)":
+    world("lost answers", "created too fast"),
   "release ready: #fence = :fence": world("lost answers", "taken from its holder"),
   "begin batch: attribute_not_exists(#fence)": world("storm", "two answers for one key"),
   "begin batch again: (#state <> :answered OR #recordUntilS <= :nowS)": world(

@@ -8,6 +8,11 @@ import type { ProcessOdds } from "./weather.ts";
 export interface SimulatedProcess {
   readonly name: string;
   readonly clock: Clock;
+  /** Of the supervisor that it was deployed with. */
+  readonly supervisorVersion: string;
+  /** Sets the clock so much off the right time, instead of what it was off before. */
+  setClock(offMs: number): void;
+  isClockRight(): boolean;
   isAlive(): boolean;
   /** Alive, and not frozen for long enough to have extended its leases since. */
   isWell(): boolean;
@@ -33,9 +38,11 @@ export function startProcess(
   world: { readonly time: SimulatedTime; readonly random: () => number; readonly watch: Watch },
   name: string,
   odds: ProcessOdds,
+  supervisorVersion: string,
 ): SimulatedProcess {
   const { time, random, watch } = world;
   const skewMs = Math.round((random() * 2 - 1) * odds.skewMs);
+  let wrongMs = 0;
   const onCrash = new Set<() => void>();
   let alive = true;
   let frozenUntilMs = Number.NEGATIVE_INFINITY;
@@ -97,6 +104,13 @@ export function startProcess(
     name,
     crashed,
     crash,
+    supervisorVersion,
+    setClock(offMs) {
+      wrongMs = offMs;
+      watch.note(name, `has a clock that is ${offMs} ms off`);
+      if (offMs !== 0) watch.counts.wrongClocks += 1;
+    },
+    isClockRight: () => wrongMs === 0,
     isAlive: () => alive,
     isWell: () => alive && time.nowMs() > frozenUntilMs + onTimeAfterMs,
     onCrash: (act) => {
@@ -104,7 +118,7 @@ export function startProcess(
       return () => onCrash.delete(act);
     },
     clock: {
-      nowMs: () => time.nowMs() + skewMs,
+      nowMs: () => time.nowMs() + skewMs + wrongMs,
       sleep: async (ms, signal) => {
         await time.sleep(ms, signal);
         if (!alive || time.nowMs() < frozenUntilMs) await goOn();
@@ -112,7 +126,7 @@ export function startProcess(
     },
     table: (table) => ({
       get: (key) => call("get", () => table.get(key)),
-      query: (pk, prefix) => call("query", () => table.query(pk, prefix)),
+      query: (pk, prefix, from) => call("query", () => table.query(pk, prefix, from)),
       update: (key, expression, values) => call(expression.name, () => table.update(key, expression, values)),
     }),
     sandboxes: (sandboxes) => ({

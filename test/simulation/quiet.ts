@@ -3,8 +3,9 @@
 import { beatRun } from "../../functions/pool/runs/heartbeat.ts";
 import { registerRun } from "../../functions/pool/runs/register.ts";
 import { startRun } from "../../functions/pool/sweep/start-run.ts";
-import { type Container, serveBatch, startContainer } from "./containers.ts";
+import { type Container, startContainer } from "./containers.ts";
 import { cron } from "./crons.ts";
+import { serveBatch } from "./serving.ts";
 import type { Violation } from "./watch.ts";
 import { calm } from "./weather.ts";
 import { createWorld } from "./world.ts";

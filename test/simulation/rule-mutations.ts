@@ -78,8 +78,8 @@ export const ruleMutations: readonly RuleMutation[] = [
   inFile(
     "creation.ts",
     "an unproved sandbox is gone before its slot is free",
-    'if (!(await isGone(ctx, made.sandboxId))) return { kind: "failed", fault: made.fault, claim };',
-    "void isGone(ctx, made.sandboxId);",
+    'if (!(await isKilled(ctx, made.sandboxId))) return { kind: "failed", fault: made.fault, claim };',
+    "void isKilled(ctx, made.sandboxId);",
   ),
   inFile(
     "creation.ts",
@@ -96,14 +96,14 @@ export const ruleMutations: readonly RuleMutation[] = [
   inFile(
     "sweep/drains.ts",
     "without that list the slot stays as it is",
-    "if (gone.includes(false) || (mayHaveMore && listed === null)) return;",
-    "if (gone.includes(false)) return;",
+    "if (slot.mayHaveMore && listed === null) return;",
+    "",
   ),
   inFile(
     "sweep/drains.ts",
     "a slot whose sandbox could not be killed stays as it is",
-    "if (gone.includes(false) || (mayHaveMore && listed === null)) return;",
-    "if (mayHaveMore && listed === null) return;",
+    "return !gone.includes(false);",
+    "return true;",
   ),
   // Every sandbox says whose it is, and lives only as long as somebody renews it.
   inFile(
@@ -148,7 +148,7 @@ export const ruleMutations: readonly RuleMutation[] = [
   inFile(
     "batches/held-batch.ts",
     "only a recorded answer is told",
-    'if (!(await answerBatch(ctx, claim, bytes))) await checkEnded("answered");',
-    "await answerBatch(ctx, claim, bytes);",
+    'if (!(await answerBatch(ctx, claim, bytes, entry))) await checkEnded("answered");',
+    "await answerBatch(ctx, claim, bytes, entry);",
   ),
 ];

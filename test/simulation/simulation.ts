@@ -2,10 +2,14 @@
 import type { Table } from "../../functions/pool/ports.ts";
 import { finishRun } from "../../functions/pool/sweep/finish-run.ts";
 import { cron, sweepOnce } from "./crons.ts";
+import { haveDeploys } from "./deploys.ts";
+import { haveIncidents } from "./incidents.ts";
 import { type Leftovers, watchLeftovers } from "./leftovers.ts";
+import { watchRecovery } from "./recovery.ts";
 import { type TrainerLoad, trainer } from "./trainers.ts";
 import type { Counts, Violation } from "./watch.ts";
-import { calm, type Weather, weathers } from "./weather.ts";
+import { calm, type Weather } from "./weather.ts";
+import { weathers } from "./weathers.ts";
 import { createWorld, seeded, type World } from "./world.ts";
 
 export interface SimulationOptions {
@@ -32,7 +36,8 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
   const weather = options.weather ?? weathers[options.seed % weathers.length] ?? calm;
   const slots = 1 + Math.floor(draw() * 6);
   // Short lives, so that rotation is part of it.
-  const lifeMs = draw() < 0.5 ? 1_200_000 : 3_600_000;
+  const drawnLifeMs = draw() < 0.5 ? 1_200_000 : 3_600_000;
+  const { lifeMs = drawnLifeMs } = weather;
   const world = createWorld({
     seed: options.seed,
     weather,
@@ -48,7 +53,13 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
     const loads = Array.from({ length: trainers }, (_, index) =>
       trainer(world, `t${index + 1}`, drawLoad(draw, slots)),
     );
-    const others = [cron(world), ...(weather.keepsTimes ? [watchLeftovers(world, found)] : [])];
+    const others = [
+      cron(world),
+      ...(weather.keepsTimes ? [watchLeftovers(world, found)] : []),
+      ...(weather.isMended ? [watchRecovery(world)] : []),
+      ...(weather.isDeployed ? [haveDeploys(world)] : []),
+      haveIncidents(world),
+    ];
     await time.sleep(loadMs);
     world.clearUp();
     await heal(world, [...loads, ...others]);
@@ -97,6 +108,7 @@ async function heal(world: World, others: readonly Promise<void>[]): Promise<voi
     const finish = await finishRun(ctx, runId);
     if (finish.kind !== "finished") watch.violation("a run was lost", runId);
   }
+  await world.told.check(ctx, watch);
   if (cloud.alive.size > 0)
     watch.violation("a sandbox is left in the end", [...cloud.alive.keys()].join(" "));
 }

@@ -2,6 +2,7 @@
 import { contend, countWrites } from "./quiet.ts";
 import { simulate } from "./simulation.ts";
 import { type Counts, noCounts, type Violation } from "./watch.ts";
+import type { Weather } from "./weather.ts";
 
 export interface SimulationsOptions {
   readonly batches: number;
@@ -9,6 +10,8 @@ export interface SimulationsOptions {
   readonly seed: number;
   /** No world is begun after so many seconds. */
   readonly seconds?: number;
+  /** For all worlds; otherwise by the seed. */
+  readonly weather?: Weather;
   readonly onViolation?: (violation: Violation) => void;
 }
 
@@ -55,7 +58,8 @@ export async function runSimulations(options: SimulationsOptions): Promise<Simul
   if (cost.writes > cost.allowedWrites) note([broken("too many table writes", options.seed)]);
 
   while (counts.batches < options.batches && performance.now() - startedAtMs < seconds * 1_000) {
-    const world = await simulate({ seed: options.seed + worlds });
+    const { weather, seed } = options;
+    const world = await simulate({ seed: seed + worlds, ...(weather === undefined ? {} : { weather }) });
     worlds += 1;
     for (const name of Object.keys(counts) as (keyof Counts)[]) counts[name] += world.counts[name];
     const ofWeather = byWeather[world.world] ?? { worlds: 0, batches: 0 };

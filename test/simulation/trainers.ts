@@ -5,14 +5,12 @@ import { finishRun } from "../../functions/pool/sweep/finish-run.ts";
 import { startRun } from "../../functions/pool/sweep/start-run.ts";
 import { Fault } from "../../functions/rewards/faults.ts";
 import {
-  type BatchPlan,
-  type BatchResult,
   type Container,
   type Containers as ContainersOf,
   createContainers,
-  serveBatch,
   startContainer,
 } from "./containers.ts";
+import { type BatchPlan, type BatchResult, serveBatch } from "./serving.ts";
 import type { World } from "./world.ts";
 
 export interface TrainerLoad {
@@ -26,6 +24,13 @@ export interface TrainerLoad {
   readonly runMs: number;
   readonly heartbeats: boolean;
 }
+
+/** As long as a batch may take. */
+const longestDeadlineMs = 840_000;
+/** As while a model is evaluated. */
+const longestPauseMs = 900_000;
+/** How long a batch waits for a worker. */
+const patienceMs = 60_000;
 
 type Containers = ContainersOf<Container>;
 
@@ -114,26 +119,49 @@ async function sendBatches(
   isOver: () => boolean,
 ): Promise<void> {
   const { time, random } = world;
-  const chunkMs = () =>
-    random() < world.weather().longChunk ? random() * 200_000 : 100 + random() * 2 * load.chunkMs;
+  const chunkMs = () => drawChunkMs(world, load);
   while (!isOver()) {
     const workers = random() < 0.6 ? 1 : 1 + Math.floor(random() * load.workers);
     const { cancel: cancelled, repeat } = world.weather();
     const luck = random();
     const batchId = luck < cancelled + repeat ? world.newId() : null;
-    const plan = { runId, batchId, workers, waitMs: 60_000, chunkMs };
+    const plan = { runId, batchId, workers, waitMs: patienceMs, chunkMs };
     if (batchId !== null && luck < cancelled)
       time.after(random() * 4_000, () => void cancel(world, containers, batchId));
     else if (batchId !== null) {
       await Promise.all([1, 2].map(() => sendUntilAnswered(world, containers, { ...plan, batchId }, isOver)));
       continue;
     }
+    const sentAtMs = time.nowMs();
     const result: BatchResult | "crashed" = await containers.serve((container) =>
       serveBatch(world, container, plan),
     );
+    if (batchId === null) checkServed(world, result, sentAtMs);
     const isServed = result !== "crashed" && result.kind === "served";
     await time.sleep(random() * (isServed ? load.thinkMs : 3_000));
+    const { pause } = world.weather();
+    if (pause > 0 && random() < pause) await time.sleep(random() * longestPauseMs);
   }
+}
+
+function drawChunkMs({ random, weather, beInTrouble }: World, load: TrainerLoad): number {
+  const { endlessChunk, longChunk } = weather();
+  const longMs = endlessChunk > 0 && random() < endlessChunk ? random() * longestDeadlineMs : 0;
+  const chunkMs = longMs > 0 ? longMs : random() < longChunk ? random() * 200_000 : 0;
+  if (chunkMs === 0) return 100 + random() * 2 * load.chunkMs;
+  beInTrouble(chunkMs + patienceMs, true); // others may wait in vain meanwhile
+  return chunkMs;
+}
+
+/** What nothing can keep from being served is served. */
+function checkServed(
+  { watch, isQuietSince }: World,
+  result: BatchResult | "crashed",
+  sentAtMs: number,
+): void {
+  if (result === "crashed" || !isQuietSince(sentAtMs)) return;
+  watch.counts.batchesOwed += 1;
+  if (result.kind === "not_served") watch.violation("a batch was not served, though nothing failed");
 }
 
 /** One of several callers with one key: asks until it has an answer, and once more. None waits for ever. */

@@ -42,7 +42,7 @@ export function createUnreliableTable(
 
   return {
     get: (key) => reading(() => table.get(key)),
-    query: (pk, prefix) => reading(() => table.query(pk, prefix)),
+    query: (pk, prefix, from) => reading(() => table.query(pk, prefix, from)),
     async update(
       key: Parameters<Table["update"]>[0],
       expression: UpdateExpression,

@@ -33,6 +33,34 @@ export interface Counts {
   batchesCancelled: number;
   answersRepeated: number;
   attemptsOvertaken: number;
+  /** Incidents, by what they are. */
+  providerAway: number;
+  tableAway: number;
+  tableThrottled: number;
+  edgePartitioned: number;
+  workersUnreachable: number;
+  workersDied: number;
+  killsFail: number;
+  killsUnheard: number;
+  goneUntrue: number;
+  landingsLate: number;
+  clocksWrong: number;
+  /** Requests to workers that were alive and did not answer. */
+  unreached: number;
+  /** Answers of the provider's that were not true. */
+  untruths: number;
+  killsDoneUnheard: number;
+  landingsAfterTimeout: number;
+  landingsAfterClaim: number;
+  /** Clocks that went wrong. */
+  wrongClocks: number;
+  /** Chunks that were cut, their worker's life being over before they were. */
+  livesEnded: number;
+  deploys: number;
+  /** Batches that had to be served, the last incident being over for long enough. */
+  batchesOwed: number;
+  /** Runs whose totals were compared with what was told. */
+  totalsChecked: number;
 }
 
 export function noCounts(): Counts {
@@ -59,6 +87,27 @@ export function noCounts(): Counts {
     batchesCancelled: 0,
     answersRepeated: 0,
     attemptsOvertaken: 0,
+    providerAway: 0,
+    tableAway: 0,
+    tableThrottled: 0,
+    edgePartitioned: 0,
+    workersUnreachable: 0,
+    workersDied: 0,
+    killsFail: 0,
+    killsUnheard: 0,
+    goneUntrue: 0,
+    landingsLate: 0,
+    clocksWrong: 0,
+    unreached: 0,
+    untruths: 0,
+    killsDoneUnheard: 0,
+    landingsAfterTimeout: 0,
+    landingsAfterClaim: 0,
+    wrongClocks: 0,
+    livesEnded: 0,
+    deploys: 0,
+    batchesOwed: 0,
+    totalsChecked: 0,
   };
 }
 

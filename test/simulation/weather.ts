@@ -1,4 +1,5 @@
 /** How often what goes wrong: one weather per simulated world, drawn from its seed. Chances are per call. */
+import type { IncidentName } from "./incidents.ts";
 
 export interface ProcessOdds {
   /** Of crashing at a call: before it was sent, while it is under way, or before its answer is read. */
@@ -42,6 +43,36 @@ export interface Weather {
   readonly repeat: number;
   /** A part of chunks that takes up to 200 s. */
   readonly longChunk: number;
+  /** A part of chunks that takes up to a batch's longest deadline, which a worker's life may not last for. */
+  readonly endlessChunk: number;
+  /** A trainer that only beats for a while, between two batches. */
+  readonly pause: number;
+  /** What fails together for a while, drawn again and again. */
+  readonly incidents: readonly IncidentName[];
+  /** How much of its time a world spends without an incident, on average, between two. */
+  readonly incidentEveryMs: number;
+  /** No handler reaches any worker; the workers are alive. */
+  readonly isEdgeAway: boolean;
+  /** A worker that can't be reached any more from this chunk on, though it is alive. */
+  readonly workerUnreachable: number;
+  /** "Gone" is said of a sandbox that is alive. */
+  readonly goneUntrue: number;
+  /** A list that says nothing of a sandbox that is alive, and not new. */
+  readonly listMisses: number;
+  /** A kill that is done, and whose answer nobody gets. */
+  readonly killUnheard: number;
+  /** Of creations without an answer: those that land after their creator gave up, while the slot is still theirs. */
+  readonly landsLate: number;
+  /** Of creations without an answer: those that land when the slot may long be another's. */
+  readonly landsBeyond: number;
+  /** A process that begins with a wrong clock. */
+  readonly wrongClock: number;
+  /** New versions of the supervisor, one after another. */
+  readonly isDeployed: boolean;
+  /** The plan's, if it is not to be drawn. */
+  readonly lifeMs?: number;
+  /** Whether all that fails is incidents: soon after each the pool must be whole again, and serve. */
+  readonly isMended: boolean;
   /**
    * Whether the cron comes on time and the provider answers, so that the times within which sandboxes must be gone can
    * be held to.
@@ -72,6 +103,20 @@ export const calm: Weather = {
   cancel: 0,
   repeat: 0,
   longChunk: 0,
+  endlessChunk: 0,
+  pause: 0,
+  incidents: [],
+  incidentEveryMs: 400_000,
+  isEdgeAway: false,
+  workerUnreachable: 0,
+  goneUntrue: 0,
+  listMisses: 0,
+  killUnheard: 0,
+  landsLate: 0,
+  landsBeyond: 0,
+  wrongClock: 0,
+  isDeployed: false,
+  isMended: false,
   keepsTimes: true,
 };
 
@@ -197,8 +242,8 @@ export const frozenCreators: Weather = {
   keepsTimes: false,
 };
 
-/** A world's is drawn from its seed. */
-export const weathers: readonly Weather[] = [
+/** In these anything fails by itself, and all the time. */
+export const restlessWeathers: readonly Weather[] = [
   storm,
   freezing,
   dying,

@@ -60,7 +60,9 @@ describe.each(platforms)("with the runtime's client $client on $node", ({ client
     expect(await answer).toEqual(client === 3 ? { kind: "response", text: "null" } : "the runtime has ended");
   });
 
-  it("a pass that is refused, backs off and keeps to the pace makes all three workers", async () => {
+  it("a pass that is refused, backs off and keeps to the pace makes all three workers", {
+    timeout: 90_000,
+  }, async () => {
     const answers = await start(rewards);
     const registered = send(answers, "/v1/runs/job", {
       method: "PUT",

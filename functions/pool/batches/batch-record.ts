@@ -58,6 +58,8 @@ export interface BatchRecord {
   /** Of an answered batch: the first part of the answer, and how many rows hold the rest. */
   readonly firstPart?: Uint8Array;
   readonly moreParts: number;
+  /** The entry of the run's ledger that goes with the answer, as JSON. */
+  readonly entry?: string;
   /** Of an answered batch: what its whole answer must match. Former versions wrote none, and left another attempt's. */
   readonly seal?: string;
 }
@@ -72,6 +74,7 @@ export const batchColumns = {
   recordUntilS: "expiresAtS",
   firstPart: "a",
   moreParts: "n",
+  entry: "en",
   seal: "sl",
 } as const satisfies Record<keyof BatchRecord, string>;
 
@@ -105,6 +108,7 @@ export function recordUntilS(nowMs: number): number {
 
 function readRow(row: StoredRow): BatchRecord {
   const firstPart = row[batchColumns.firstPart];
+  const entry = row[batchColumns.entry];
   const seal = row[batchColumns.seal];
   return {
     state: row[batchColumns.state] as BatchState,
@@ -116,6 +120,7 @@ function readRow(row: StoredRow): BatchRecord {
     recordUntilS: Number(row[batchColumns.recordUntilS]),
     moreParts: Number(row[batchColumns.moreParts] ?? 0),
     ...(firstPart instanceof Uint8Array ? { firstPart } : {}),
+    ...(typeof entry === "string" && entry !== "" ? { entry } : {}),
     ...(typeof seal === "string" ? { seal } : {}),
   };
 }

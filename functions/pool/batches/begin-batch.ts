@@ -6,6 +6,7 @@
  * The ordinary batch is new: one write and no read. Who finds a record reads it, and takes it, if it may, by the fence
  * that it read: whoever was quicker has raised it.
  */
+import { type BatchEntry, isBatchCounted, writeBatchEntry } from "../runs/ledger.ts";
 import { expressionOver } from "../slot-row.ts";
 import { writeRow } from "../slots/write.ts";
 import { readAnswer } from "./answer-parts.ts";
@@ -23,12 +24,14 @@ import {
 
 const isNew = "attribute_not_exists(#fence)";
 const isAsWeReadIt = "#fence = :seenFence";
-const nobodyWorksOnIt = "(#state <> :running OR #leaseUntilMs < :expiredBeforeMs)";
+/** A lease of a clock that is far ahead is nobody's: it would keep the batch from its client for as long. */
+const nobodyWorksOnIt =
+  "(#state <> :running OR #leaseUntilMs < :expiredBeforeMs OR #leaseUntilMs > :believedUntilMs)";
 const itsAnswerIsForgotten = "(#state <> :answered OR #recordUntilS <= :nowS)";
 const update =
   "SET #state = :running, #fence = :fence, #attempt = :attempt, #attemptNumber = :attemptNumber, " +
   "#bodyHash = :bodyHash, #leaseUntilMs = :leaseUntilMs, #recordUntilS = :recordUntilS " +
-  "REMOVE #firstPart, #moreParts, #seal";
+  "REMOVE #firstPart, #moreParts, #seal, #entry";
 
 export const beginBatchExpression = expressionOver(batchColumns, {
   name: "begin batch",
@@ -71,11 +74,20 @@ export async function beginBatch(
     if (seen?.state === "running" && seen.attempt === attempt)
       return { kind: "begun", claim: claimOf(key.batchId, seen) };
     const state = seen === null ? "free" : stateFor(ctx, key, seen);
-    if (state === "answered" && seen !== null)
-      return { kind: "answered", answer: await readAnswer(ctx, key.batchId, seen) };
+    if (state === "answered" && seen !== null) return answerFrom(ctx, key.batchId, seen);
     if (state === "in_progress" || state === "idempotency_mismatch") return { kind: state };
   }
   return { kind: "in_progress" };
+}
+
+/** Counts the recorded batch as well, if the one who recorded it died before he could. */
+async function answerFrom(ctx: RecordContext, batchId: string, seen: BatchRecord): Promise<BatchBeginning> {
+  const answer = await readAnswer(ctx, batchId, seen);
+  if (seen.entry !== undefined) {
+    const { at, note } = JSON.parse(seen.entry) as BatchEntry;
+    if (!(await isBatchCounted(ctx, at))) await writeBatchEntry(ctx, at, note);
+  }
+  return { kind: "answered", answer };
 }
 
 /** What the record means to who sends this body now. */
@@ -85,7 +97,13 @@ function stateFor({ clock, settings }: RecordContext, { bodyHash }: BatchKey, se
   if (hasNothingToSay || isForgotten(seen, nowMs)) return "free";
   if (seen.bodyHash !== bodyHash) return "idempotency_mismatch";
   if (seen.state === "answered") return "answered";
-  return seen.leaseUntilMs < nowMs - settings.graceMs ? "free" : "in_progress";
+  const isExpired = seen.leaseUntilMs < nowMs - settings.graceMs;
+  return isExpired || seen.leaseUntilMs > believedUntilMs(settings, nowMs) ? "free" : "in_progress";
+}
+
+/** By twice a lease, so that a reader whose clock is behind takes no good one. */
+function believedUntilMs({ leaseMs, graceMs }: RecordContext["settings"], nowMs: number): number {
+  return nowMs + 2 * leaseMs + graceMs;
 }
 
 function claimOf(batchId: string, { fence, attemptNumber }: BatchRecord): BatchClaim {
@@ -116,6 +134,7 @@ async function tryToBegin(
       : {
           ":seenFence": seen.fence,
           ":expiredBeforeMs": nowMs - ctx.settings.graceMs,
+          ":believedUntilMs": believedUntilMs(ctx.settings, nowMs),
           ":answered": "answered",
           ":nowS": Math.floor(nowMs / 1_000),
         };

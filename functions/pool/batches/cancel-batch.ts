@@ -12,9 +12,9 @@
  * asks again must not be told that all is over while programs of the batch run on.
  */
 import { Fault } from "../../rewards/faults.ts";
-import { isGone } from "../creation.ts";
+import { type EndContext, endWorker } from "../ending.ts";
 import { readPool } from "../pool-view.ts";
-import type { Sandboxes, WorkerStopper } from "../ports.ts";
+import type { WorkerStopper } from "../ports.ts";
 import { type SlotRow, workerOf } from "../slot-row.ts";
 import { emptySlot } from "../slots/empty.ts";
 import { releaseDraining, releaseReady } from "../slots/release.ts";
@@ -23,9 +23,8 @@ import type { SlotContext } from "../slots/write.ts";
 import { isHeldFor } from "./batch-tag.ts";
 import { markCancelled } from "./mark-cancelled.ts";
 
-export interface CancelContext extends SlotContext {
+export interface CancelContext extends SlotContext, EndContext {
   readonly stopper: WorkerStopper;
-  readonly sandboxes: Pick<Sandboxes, "kill">;
 }
 
 export type BatchCancellation =
@@ -80,7 +79,7 @@ async function stopWorker(ctx: CancelContext, seen: SlotRow): Promise<boolean> {
 
 /** Ends the sandbox of a slot that is drained, by us or by somebody who may have died; false: nothing was taken. */
 async function finishDrain(ctx: CancelContext, row: SlotRow): Promise<boolean> {
-  if (row.sandboxId !== undefined && !(await isGone(ctx, row.sandboxId))) {
+  if (!(await endWorker(ctx, row))) {
     const detail =
       "A worker of the batch neither answers nor can be ended now; it is tried again every minute.";
     throw new Fault("sandbox_unavailable", detail);

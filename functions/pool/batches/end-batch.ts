@@ -1,4 +1,5 @@
 /** What the holder of a batch's record writes: it works on, it has the answer, it is done without one. */
+import type { BatchEntry } from "../runs/ledger.ts";
 import { expressionOver } from "../slot-row.ts";
 import { writeRow } from "../slots/write.ts";
 import { cutAnswer, sealAnswer, writeMoreParts } from "./answer-parts.ts";
@@ -21,7 +22,7 @@ export const extendBatchExpression = expressionOver(batchColumns, {
 export const answerBatchExpression = expressionOver(batchColumns, {
   name: "answer batch",
   update:
-    "SET #state = :answered, #firstPart = :firstPart, #moreParts = :moreParts, #seal = :seal, " +
+    "SET #state = :answered, #firstPart = :firstPart, #moreParts = :moreParts, #seal = :seal, #entry = :entry, " +
     "#recordUntilS = :recordUntilS",
   clauses: [isStillOurs, isRunning],
 });
@@ -39,13 +40,14 @@ export async function extendBatch(ctx: RecordContext, claim: BatchClaim): Promis
 }
 
 /**
- * Records the answer, the parts before the head that makes them valid. False: refused, maybe since an earlier call of
+ * Records the answer, the parts before the head that makes them valid, and what is to be counted with it. False: refused, maybe since an earlier call of
  * the same came through. Throws the table's faults: then it may be recorded or not.
  */
 export async function answerBatch(
   ctx: RecordContext,
   claim: BatchClaim,
   answer: Uint8Array,
+  entry: BatchEntry | null = null,
 ): Promise<boolean> {
   const untilS = recordUntilS(ctx.clock.nowMs());
   const [first, ...more] = cutAnswer(answer);
@@ -55,6 +57,7 @@ export async function answerBatch(
     ":answered": "answered",
     ":firstPart": first,
     ":moreParts": more.length,
+    ":entry": entry === null ? "" : JSON.stringify(entry),
     ":seal": sealAnswer(claim, answer),
     ":recordUntilS": untilS,
   });

@@ -6,6 +6,7 @@
  * nothing of the kind.
  */
 import { Fault } from "../../rewards/faults.ts";
+import type { BatchEntry } from "../runs/ledger.ts";
 import { type BatchClaim, type BatchRecord, type RecordContext, readBatch } from "./batch-record.ts";
 import { answerBatch, endBatch, extendBatch } from "./end-batch.ts";
 
@@ -25,10 +26,10 @@ export interface HeldBatch extends BatchClaim {
   /** The same, looked up now; null while the batch is ours. Throws the table's faults. */
   findEnd(): Promise<Fault | null>;
   /**
-   * Records the answer. Only what is recorded may be told: throws the reason when the batch is not ours any more, and
+   * Records the answer, and the entry of the run's ledger that goes with it. Only what is recorded may be told: throws the reason when the batch is not ours any more, and
    * `store_unavailable` when the table doesn't take it for a while.
    */
-  answer(bytes: Uint8Array): Promise<void>;
+  answer(bytes: Uint8Array, entry?: BatchEntry | null): Promise<void>;
   /** Ends the attempt without an answer to keep. Throws the reason when the batch is not ours any more. */
   end(): Promise<void>;
 }
@@ -74,10 +75,10 @@ export function holdBatch(
     ...claim,
     lost: lost.signal,
     findEnd: look,
-    async answer(bytes) {
+    async answer(bytes, entry = null) {
       try {
         await insist(ctx, async () => {
-          if (!(await answerBatch(ctx, claim, bytes))) await checkEnded("answered");
+          if (!(await answerBatch(ctx, claim, bytes, entry))) await checkEnded("answered");
         });
       } finally {
         over.abort();

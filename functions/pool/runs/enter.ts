@@ -1,13 +1,13 @@
 /**
  * Enter: a batch of a run begins.
  *
- * One read, and a write only where the run must be woken: `default`, which nobody registers, comes into being or back
+ * One read (two, of a run whose row no sweep has written for a while), and a write only where the run must be woken: `default`, which nobody registers, comes into being or back
  * here, so that its workers are wanted while its first batch runs; and a run near its expiry is kept alive for a batch
- * that may take long. Otherwise the batch's one write, when it ends, is the sign of life.
+ * that may take long. Otherwise the batch's entry in the ledger, when it ends, is the sign of life.
  */
 import { type SlotContext, writeRow } from "../slots/write.ts";
 import { beatRun } from "./heartbeat.ts";
-import { getRun, type RunRefusal } from "./read.ts";
+import { getRunRow, type RunRefusal, withLedger } from "./read.ts";
 import {
   defaultRunId,
   defaultRunWorkers,
@@ -35,15 +35,19 @@ export type Entry = { readonly kind: "entered"; readonly run: RunRow } | RunRefu
 /** The run that a batch is for, alive. Throws the table's faults. */
 export async function enterRun(ctx: SlotContext, runId: string): Promise<Entry> {
   const nowMs = ctx.clock.nowMs();
-  const run = await getRun(ctx, runId);
-  const isFresh =
-    run !== null && run.finishedAtMs === undefined && runExpiresAtMs(run) > nowMs + runLifeMs / 2;
-  if (isFresh) return { kind: "entered", run };
+  const run = await getRunRow(ctx, runId);
+  if (run !== null && (isFresh(run, nowMs) || isFresh(await withLedger(ctx, run), nowMs)))
+    return { kind: "entered", run };
   if (runId === defaultRunId) return { kind: "entered", run: await wakeDefault(ctx) };
   if (run === null) return { kind: "run_not_found" };
   if (run.finishedAtMs !== undefined) return { kind: "run_finished" };
   const beat = await beatRun(ctx, runId);
   return beat.kind === "alive" ? { kind: "entered", run: beat.run } : beat;
+}
+
+/** Lives on for long enough without another sign of life. */
+function isFresh(run: RunRow, nowMs: number): boolean {
+  return run.finishedAtMs === undefined && runExpiresAtMs(run) > nowMs + runLifeMs / 2;
 }
 
 async function wakeDefault(ctx: SlotContext): Promise<RunRow> {

@@ -1,20 +1,19 @@
-/** Heartbeat: the run lives for another `runLifeMs`; one that had expired lives again. */
+/**
+ * Heartbeat: the run lives for another `runLifeMs`; one that had expired lives again.
+ *
+ * A clock that is slow takes no life from a run: a sign that is not newer than the last one changes nothing.
+ */
 import { type SlotContext, writeRow } from "../slots/write.ts";
 import { explainRefusal, type RunRefusal } from "./read.ts";
-import {
-  isNotFinished,
-  isRegistered,
-  type RunRow,
-  readRunRow,
-  recordUntilS,
-  runExpression,
-  runKey,
-} from "./run-row.ts";
+import { isNotFinished, type RunRow, readRunRow, recordUntilS, runExpression, runKey } from "./run-row.ts";
+
+/** Also says that there is a run. */
+const isNewer = "#beatAtMs < :nowMs";
 
 export const heartbeatExpression = runExpression({
   name: "beat run",
   update: "SET #beatAtMs = :nowMs, #recordUntilS = :recordUntilS",
-  clauses: [isRegistered, isNotFinished],
+  clauses: [isNotFinished, isNewer],
 });
 
 export type Heartbeat = { readonly kind: "alive"; readonly run: RunRow } | RunRefusal;

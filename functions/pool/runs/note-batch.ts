@@ -1,158 +1,82 @@
 /**
- * Note a batch: its sign of life and what it adds to the run's totals, in one write.
+ * Note a batch: what it adds to its run, as an entry of the run's ledger.
  *
- * Adding twice is the danger: the client repeats a write that got no answer. So each write goes through a lane, a
- * column of the run's row that only this container writes, and only one write at a time; it holds the number of the
- * last write that came through, numbers only grow, and the condition asks for a smaller one. However late the first
- * attempt arrives, and whoever wrote in between, it counts once. A container has as many lanes as it ever had writes
- * of one run at once; the sweep removes lanes of containers that are long gone.
+ * Before that the run is looked at: it may be finished, and the worker time that no answer has told yet is told by this
+ * one. Such time comes of idle shares, of starts of workers and of attempts that failed, once in a while, so claiming it
+ * is seldom a write; the ordinary batch reads one row and writes one.
  */
-import type { VerdictKind } from "../../grading/verdict.ts";
-import { Fault } from "../../rewards/faults.ts";
-import type { StoredRow, UpdateExpression } from "../ports.ts";
 import { type SlotContext, writeRow } from "../slots/write.ts";
-import { explainRefusal, type RunRefusal } from "./read.ts";
-import {
-  defaultRunId,
-  defaultRunWorkers,
-  isNotFinished,
-  isRegistered,
-  lanePrefix,
-  type RunRow,
-  readRunRow,
-  recordUntilS,
-  runExpression,
-  runKey,
-  verdictKinds,
-} from "./run-row.ts";
+import { enterRun } from "./enter.ts";
+import { type BatchNote, type LedgerPlace, newPlace, writeBatchEntry } from "./ledger.ts";
+import type { RunRefusal } from "./read.ts";
+import { isNotFinished, isRegistered, type RunRow, runColumns, runExpression, runKey } from "./run-row.ts";
 
-/** What one batch adds to its run. */
-export interface BatchNote {
-  /** 0 for an attempt at a batch that another attempt has: only its cost counts. Default: 1. */
-  readonly batches?: 0 | 1;
-  readonly samples: number;
-  /** Verdicts of test cases, by kind. */
-  readonly verdicts: Readonly<Partial<Record<VerdictKind, number>>>;
-  /** Samples without a reward. */
-  readonly faults: number;
-  readonly retries: number;
-  readonly workersCreated: number;
-  /** Time for which it held workers, added up. */
-  readonly busyMs: number;
-}
+export type { BatchNote } from "./ledger.ts";
 
-export type BatchNoted =
+export type PlaceFound =
+  | { readonly kind: "found"; readonly run: RunRow; readonly at: LedgerPlace }
+  | RunRefusal;
+
+export type Settlement =
   | {
-      readonly kind: "noted";
-      readonly run: RunRow;
-      /** Worker time, idle time too, since the run's batch before this one was noted. */
+      readonly kind: "settled";
+      /** Where the batch's entry is to be. */
+      readonly at: LedgerPlace;
+      /** Worker time, idle time too, since the run's batch before this one. */
       readonly sincePreviousMs: number;
     }
   | RunRefusal;
 
+export type BatchNoted = { readonly kind: "noted"; readonly sincePreviousMs: number } | RunRefusal;
+
 export type NoteBatch = (runId: string, note: BatchNote) => Promise<BatchNoted>;
 
-const laneWasNeverUsed = "attribute_not_exists(#lane)";
-const laneIsBehind = "#lane < :sequence";
-const verdictAdds = verdictKinds.map((kind) => `#${kind} :${kind}`).join(", ");
-const noteUpdate =
-  "SET #lane = :sequence, #beatAtMs = :nowMs, #recordUntilS = :recordUntilS, " +
-  "#spentAtPreviousMs = if_not_exists(#spentAtLastMs, :zero), " +
-  "#spentAtLastMs = if_not_exists(#spentMs, :zero) + :busyMs, " +
-  "#spentMs = if_not_exists(#spentMs, :zero) + :busyMs";
-const noteAdds =
-  "ADD #batches :batches, #samples :samples, #faults :faults, #retries :retries, #workersCreated :workersCreated, " +
-  `#busyMs :busyMs, ${verdictAdds}`;
-const createDefault =
-  ", #name = if_not_exists(#name, :name), #workers = if_not_exists(#workers, :workers), " +
-  "#registeredAtMs = if_not_exists(#registeredAtMs, :nowMs)";
+const wasNeverReported = "attribute_not_exists(#reportedMs)";
+const isAsWeReadIt = "#reportedMs = :seenMs";
 
-/** The write of a batch through a lane. */
-export function noteExpression(lane: string): UpdateExpression {
-  return runExpression(
-    {
-      name: "note batch",
-      update: `${noteUpdate} ${noteAdds}`,
-      clauses: [isRegistered, isNotFinished, `(${laneWasNeverUsed} OR ${laneIsBehind})`],
-    },
-    { lane },
-  );
+export const claimUnreportedExpression = runExpression({
+  name: "claim unreported time",
+  update: "SET #reportedMs = :reportedMs, #reporter = :owner",
+  clauses: [isRegistered, isNotFinished, `(${wasNeverReported} OR ${isAsWeReadIt})`],
+});
+
+/** The place of an entry for the run, which is alive then; the default run is woken. Throws the table's faults. */
+export async function findPlace(ctx: SlotContext, runId: string, id: string): Promise<PlaceFound> {
+  const entry = await enterRun(ctx, runId);
+  if (entry.kind !== "entered") return entry;
+  return { kind: "found", run: entry.run, at: newPlace(ctx, entry.run, id) };
 }
 
-/** The same for `default`, which its first batch creates. */
-export function noteDefaultExpression(lane: string): UpdateExpression {
-  return runExpression(
-    {
-      name: "note batch of default",
-      update: `${noteUpdate}${createDefault} ${noteAdds}`,
-      clauses: [isNotFinished, `(${laneWasNeverUsed} OR ${laneIsBehind})`],
-    },
-    { lane },
-  );
-}
-
-/**
- * Notes batches; one per container, which owns its lanes.
- *
- * A run that isn't there, or is finished, takes no note. Throws the table's faults: then the batch may be noted or not.
- */
-export function createBatchNotes(ctx: SlotContext): NoteBatch {
-  const writer = ctx.newId();
-  const freeLanes: string[] = [];
-  let lanes = 0;
-  let sequence = 0;
-  return async (runId, note) => {
-    const lane = freeLanes.pop() ?? `${lanePrefix}${writer}.${lanes++}`;
-    // A time, so that the sweep sees how old a lane is; and never the same one twice.
-    sequence = Math.max(sequence + 1, ctx.clock.nowMs());
-    try {
-      return await writeNote(ctx, runId, note, lane, sequence);
-    } finally {
-      freeLanes.push(lane);
-    }
-  };
-}
-
-async function writeNote(
+/** The same for a batch that was graded, and whose own worker time was `ownMs`. */
+export async function settleBatch(
   ctx: SlotContext,
   runId: string,
-  note: BatchNote,
-  lane: string,
-  sequence: number,
-): Promise<BatchNoted> {
-  const isDefault = runId === defaultRunId;
-  const values = {
-    ...noteValues(note, ctx.clock.nowMs()),
-    ":sequence": sequence,
-    ...(isDefault
-      ? { ":name": defaultRunId, ":workers": Math.min(defaultRunWorkers, ctx.settings.slots) }
-      : {}),
-  };
-  const expression = isDefault ? noteDefaultExpression(lane) : noteExpression(lane);
-  const cameThrough = (row: StoredRow) => row[lane] === sequence;
-  for (let tries = 0; tries < 2; tries += 1) {
-    const stored = await writeRow(ctx.table, runKey(runId), expression, values, cameThrough);
-    const run = stored === null ? await explainRefusal(ctx, runId) : readRunRow(stored, ctx.clock.nowMs());
-    if (run === null) return { kind: "run_not_found" };
-    if ("kind" in run) return run;
-    if (stored !== null) return { kind: "noted", run, sincePreviousMs: run.sincePreviousMs };
-    // Refused, and now there is no reason for it: the run was registered, or woken, in between.
-  }
-  throw new Fault("store_unavailable", `the run ${runId} takes no note of a batch`);
+  attemptId: string,
+  ownMs: number,
+): Promise<Settlement> {
+  const found = await findPlace(ctx, runId, attemptId);
+  if (found.kind !== "found") return found;
+  const sincePreviousMs = Math.round(ownMs) + (await claimUnreported(ctx, found.run));
+  return { kind: "settled", at: found.at, sincePreviousMs };
 }
 
-function noteValues(note: BatchNote, nowMs: number): Record<string, number> {
-  const verdicts = verdictKinds.map((kind) => [`:${kind}`, note.verdicts[kind] ?? 0] as const);
-  return {
-    ...Object.fromEntries(verdicts),
-    ":nowMs": nowMs,
-    ":recordUntilS": recordUntilS(nowMs),
-    ":zero": 0,
-    ":batches": note.batches ?? 1,
-    ":samples": note.samples,
-    ":faults": note.faults,
-    ":retries": note.retries,
-    ":workersCreated": note.workersCreated,
-    ":busyMs": Math.round(note.busyMs),
+/** Time that has been spent and told by nobody; one of those who ask at once gets it. */
+async function claimUnreported(ctx: SlotContext, run: RunRow): Promise<number> {
+  const unreportedMs = run.spentMs - run.reportedMs;
+  if (unreportedMs <= 0) return 0;
+  const owner = ctx.newId();
+  const values = { ":reportedMs": run.spentMs, ":seenMs": run.reportedMs, ":owner": owner };
+  const isOurs = (row: Readonly<Record<string, unknown>>) => row[runColumns.reporter] === owner;
+  const claimed = await writeRow(ctx.table, runKey(run.runId), claimUnreportedExpression, values, isOurs);
+  return claimed === null ? 0 : unreportedMs;
+}
+
+/** Notes batches whose result nobody else can have; what has a key is settled first and noted once it is recorded. */
+export function createBatchNotes(ctx: SlotContext): NoteBatch {
+  return async (runId, note) => {
+    const settled = await settleBatch(ctx, runId, ctx.newId(), note.busyMs);
+    if (settled.kind !== "settled") return settled;
+    await writeBatchEntry(ctx, settled.at, note);
+    return { kind: "noted", sincePreviousMs: settled.sincePreviousMs };
   };
 }

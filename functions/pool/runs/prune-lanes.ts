@@ -1,8 +1,9 @@
 /**
- * Prune: lanes of containers that are long gone leave a run's row, which would grow with each of them.
+ * Prune: lanes of containers that are long gone leave a run's row.
  *
- * A lane holds the time of its last write. Once that is longer ago than any container keeps a write under way, nothing
- * can come through it any more.
+ * Containers of a former version add their batches to the row themselves, each through columns of its own, its lanes,
+ * which hold the number of their last write: a later one must have a larger number, so none counts twice. The numbers
+ * are times. Once one is longer ago than any container keeps a write under way, nothing can come through its lane.
  */
 import { type SlotContext, writeRow } from "../slots/write.ts";
 import { type RunRow, runExpression, runKey } from "./run-row.ts";

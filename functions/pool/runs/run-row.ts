@@ -1,5 +1,5 @@
 /**
- * A run's row: a trainer's job, from register to finish, and what it has cost.
+ * A run's row: a trainer's job, from register to finish, and what it has cost, but for what its ledger still has.
  *
  * A run lives as long as somebody speaks of it: a heartbeat or a batch keeps it alive for `runLifeMs`. Nothing has to
  * be written for it to expire, so a trainer that vanishes needs nobody to notice. One that speaks again later is alive
@@ -43,6 +43,8 @@ export interface RunTotals {
   readonly busyMs: number;
   /** Its share of the time in which workers were idle. */
   readonly idleMs: number;
+  /** Time in which sandboxes that were created for it were not ready yet, or came to nothing. */
+  readonly startMs: number;
 }
 
 export type RunState = "active" | "finished" | "expired";
@@ -60,9 +62,12 @@ export interface RunRow {
   /** From when the record may be deleted, in seconds since 1970. */
   readonly recordUntilS: number;
   readonly totals: RunTotals;
-  /** Worker time since the run's last batch but one had ended, once there was a batch. */
-  readonly sincePreviousMs: number;
-  /** Who has noted batches: the last number that came through, by lane. */
+  /** Worker time of all kinds, and how much of it answers of the run's batches have told. */
+  readonly spentMs: number;
+  readonly reportedMs: number;
+  /** The last place of the run's ledger that the totals have. */
+  readonly foldedUntil: number;
+  /** What containers of a former version have added to the totals: the last number that came through, by lane. */
   readonly lanes: Readonly<Record<string, number>>;
 }
 
@@ -84,9 +89,11 @@ export const runColumns = {
   busyMs: "busy",
   idleMs: "idle",
   idleUntilMs: "idleTo",
+  startMs: "start",
   spentMs: "sp",
-  spentAtLastMs: "spl",
-  spentAtPreviousMs: "spp",
+  reportedMs: "spl",
+  reporter: "rby",
+  foldedUntil: "led",
   passed: "v1",
   wrong_output: "v2",
   runtime_error: "v3",
@@ -96,7 +103,7 @@ export const runColumns = {
   output_limit: "v7",
 } as const;
 
-/** Columns that begin with this are lanes; `note-batch.ts` says what for. */
+/** Columns that begin with this are lanes; `prune-lanes.ts` says what for. */
 export const lanePrefix = "~";
 
 export const runPartition = "runs";
@@ -144,7 +151,9 @@ export function readRunRow(stored: StoredRow | undefined, nowMs: number): RunRow
     ...(typeof finishedAtMs === "number" ? { finishedAtMs } : {}),
     recordUntilS: count("recordUntilS"),
     totals: readTotals(stored),
-    sincePreviousMs: count("spentAtLastMs") - count("spentAtPreviousMs"),
+    spentMs: count("spentMs"),
+    reportedMs: count("reportedMs"),
+    foldedUntil: count("foldedUntil"),
     lanes: readLanes(stored),
   };
   return run.recordUntilS * 1_000 > nowMs ? run : null;
@@ -157,7 +166,8 @@ function countIn(stored: StoredRow) {
   };
 }
 
-function readTotals(stored: StoredRow): RunTotals {
+/** The totals that a row holds, of a run or of its ledger. */
+export function readTotals(stored: StoredRow): RunTotals {
   const count = countIn(stored);
   return {
     batches: count("batches"),
@@ -176,6 +186,7 @@ function readTotals(stored: StoredRow): RunTotals {
     workersCreated: count("workersCreated"),
     busyMs: count("busyMs"),
     idleMs: count("idleMs"),
+    startMs: count("startMs"),
   };
 }
 

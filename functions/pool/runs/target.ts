@@ -1,5 +1,5 @@
 /** What handlers that wait ask of the runs, several times a second: they come and go in minutes. */
-import { listRuns, type RunReader } from "./read.ts";
+import { listRunRows, type RunReader } from "./read.ts";
 import { type RunRow, targetWorkers } from "./run-row.ts";
 
 const keptMs = 2_000;
@@ -17,7 +17,7 @@ export function rememberRuns(ctx: RunReader, slots: number): RunsView {
   function readRuns(): Promise<RunRow[]> {
     const nowMs = ctx.clock.nowMs();
     if (known === null || nowMs >= known.untilMs) {
-      const runs = listRuns(ctx);
+      const runs = listRunRows(ctx);
       known = { untilMs: nowMs + keptMs, runs };
       runs.catch(() => {
         known = null;

@@ -2,6 +2,9 @@
  * Pacing: at most one creation per interval, over all handlers.
  *
  *   ── admitted ───────── interval ─────────▶ nextCreateAtMs ── the next one is admitted from here ──▶
+ *
+ * A time that is further ahead than an interval comes of a clock that is fast, and is nobody's: believing it would stop
+ * all creations until time has come to where that clock was.
  */
 import type { RowKey } from "../ports.ts";
 import { expressionOver, poolPartition } from "../slot-row.ts";
@@ -12,11 +15,12 @@ const columns = { nextCreateAtMs: "next", owner: "own" };
 
 const nobodyCreatedYet = "attribute_not_exists(#nextCreateAtMs)";
 const intervalIsOver = "#nextCreateAtMs <= :nowMs";
+const isOfAFastClock = "#nextCreateAtMs > :believedUntilMs";
 
 export const admitCreationExpression = expressionOver(columns, {
   name: "admit creation",
   update: "SET #nextCreateAtMs = :nextCreateAtMs, #owner = :owner",
-  clauses: [`(${nobodyCreatedYet} OR ${intervalIsOver})`],
+  clauses: [`(${nobodyCreatedYet} OR ${intervalIsOver} OR ${isOfAFastClock})`],
 });
 
 /** Whether one sandbox may be created now; true uses the interval up, whatever becomes of the creation. */
@@ -27,14 +31,26 @@ export async function admitCreation(ctx: SlotContext): Promise<boolean> {
     ctx.table,
     pacingKey,
     admitCreationExpression,
-    { ":nowMs": nowMs, ":nextCreateAtMs": nowMs + ctx.settings.createIntervalMs, ":owner": owner },
+    {
+      ":nowMs": nowMs,
+      ":believedUntilMs": believedUntilMs(ctx),
+      ":nextCreateAtMs": nowMs + ctx.settings.createIntervalMs,
+      ":owner": owner,
+    },
     (stored) => stored[columns.owner] === owner,
   );
   return row !== null;
 }
 
+function believedUntilMs({ clock, settings }: Pick<SlotContext, "clock" | "settings">): number {
+  return clock.nowMs() + settings.createIntervalMs + settings.graceMs;
+}
+
 /** From when a creation may be admitted, by the pool's pacing row. */
-export function nextCreateAtMs(stored: Readonly<Record<string, unknown>> | undefined): number {
+export function nextCreateAtMs(
+  ctx: Pick<SlotContext, "clock" | "settings">,
+  stored: Readonly<Record<string, unknown>> | undefined,
+): number {
   const at = stored?.[columns.nextCreateAtMs];
-  return typeof at === "number" ? at : 0;
+  return typeof at === "number" && at <= believedUntilMs(ctx) ? at : 0;
 }

@@ -42,13 +42,22 @@ export function lifeEndsAtMs(settings: PoolSettings, bornAtMs: number): number {
   return bornAtMs - settings.createTimeoutMs + settings.lifeMs;
 }
 
+/** When the sandbox dies unless renewed. A time that is further away than any renewal gives is of a fast clock: unknown. */
+export function believedTtlAtMs(
+  settings: PoolSettings,
+  { ttlAtMs }: Pick<WorkerRow, "ttlAtMs">,
+  nowMs: number,
+): number {
+  return ttlAtMs > nowMs + settings.ttlMs + settings.graceMs ? 0 : ttlAtMs;
+}
+
 /** The time to live to ask for, never beyond the plan's life; null where a renewal would give no more than there is. */
 export function renewalMs(
   settings: PoolSettings,
-  { bornAtMs, ttlAtMs }: Pick<WorkerRow, "bornAtMs" | "ttlAtMs">,
+  row: Pick<WorkerRow, "bornAtMs" | "ttlAtMs">,
   nowMs: number,
 ): number | null {
-  const leftMs = lifeEndsAtMs(settings, bornAtMs ?? nowMs) - nowMs;
+  const leftMs = lifeEndsAtMs(settings, row.bornAtMs ?? nowMs) - nowMs;
   const ttlMs = Math.min(settings.ttlMs, leftMs);
-  return ttlMs > 0 && nowMs + ttlMs > ttlAtMs ? ttlMs : null;
+  return ttlMs > 0 && nowMs + ttlMs > believedTtlAtMs(settings, row, nowMs) ? ttlMs : null;
 }

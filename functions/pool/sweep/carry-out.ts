@@ -3,6 +3,7 @@ import type { ListedSandbox, Sandboxes } from "../ports.ts";
 import type { SlotRow, SlotState } from "../slot-row.ts";
 import { abandonCreation, drainSlot, expireSlot } from "../slots/drain.ts";
 import { releaseDraining } from "../slots/release.ts";
+import { shortenLease } from "../slots/shorten.ts";
 import { revokeLease } from "../slots/take-over.ts";
 import { type DrainContext, drainSlots, killSandbox, type TakenSlot, type Taking } from "./drains.ts";
 import { forEachFew } from "./many.ts";
@@ -22,12 +23,15 @@ export async function carryOut(
   log.did.postponed += await forEachFew(plan.renewals, isOver, async (row) => {
     await attempt(log, "renew", () => renewWorker(ctx, log, row));
   });
+  log.did.postponed += await forEachFew(plan.tooLong, isOver, async (row) => {
+    if (await attempt(log, "shorten", () => shortenLease(ctx, row))) log.did.leasesShortened += 1;
+  });
   await killAll(ctx, log, plan.orphans, "orphansKilled", isOver);
   await killAll(ctx, log, plan.condemned, "condemnedKilled", isOver);
   log.did.postponed += await forEachFew(plan.abandoned, isOver, async (row) => {
     if (await attempt(log, "abandon", () => abandonCreation(ctx, row))) log.did.creationsAbandoned += 1;
   });
-  await drainSlots(ctx, log, planTakings(ctx, log, plan), isOver);
+  await drainSlots(ctx, log, planTakings(ctx, log, plan), { listed: plan.listed, isOver });
 }
 
 async function killAll(
@@ -42,6 +46,7 @@ async function killAll(
   });
 }
 
+/** A slot that is `draining` here was taken before its worker was known. */
 const expiries: Readonly<Partial<Record<SlotState, keyof SweepCounts>>> = {
   creating: "creationsExpired",
   leased: "leasesExpired",
@@ -73,8 +78,11 @@ function planTakings(ctx: CarryOutContext, log: SweepLog, plan: SweepPlan): Taki
       },
     }),
   );
+  const unfinished = plan.unfinished.map(
+    (row): Taking => ({ action: "drainsRedone", take: async () => ({ row, mayHaveMore: false }) }),
+  );
   const ended = plan.ended.map((row): Taking => ({ action: "leasesEnded", take: () => endLease(ctx, row) }));
-  return [...ended, ...expired, ...missing, ...drains];
+  return [...unfinished, ...ended, ...expired, ...missing, ...drains];
 }
 
 /** Takes a worker from its holder for good: its programs end with the sandbox. */

@@ -8,10 +8,11 @@
 import { type CreationContext, createWorker } from "../creation.ts";
 import { backoffMs, drawSome } from "../polling.ts";
 import { emptySlots, readPool } from "../pool-view.ts";
-import { listRuns } from "../runs/read.ts";
-import type { SlotRow } from "../slot-row.ts";
+import { noteStart } from "../runs/note-start.ts";
+import { listRunRows } from "../runs/read.ts";
+import { type SlotRow, shortTag } from "../slot-row.ts";
 import { neediestRun, shortfall } from "./demand.ts";
-import { noteFault, type SweepLog } from "./report.ts";
+import { attempt, noteFault, type SweepLog } from "./report.ts";
 
 /** A creation seldom takes longer; none is started with less time left. */
 const creationTakesMs = 6_000;
@@ -46,7 +47,7 @@ export async function createUpToTarget(
     while (!isOver(state)) {
       const next = await findNext(state);
       if (next === null) break;
-      if (next.waitMs === 0) start(state, next.slot, next.runTag);
+      if (next.waitMs === 0) start(state, next.slot, next.runId);
       const backMs = state.failures > 0 ? backoffMs(state.failures, random()) : 0;
       const paceMs = Math.round(settings.createIntervalMs * (1 + random() / 4));
       await sleepAtMost(state, (next.waitMs > 0 ? next.waitMs : paceMs) + backMs);
@@ -74,18 +75,18 @@ function sleepAtMost({ ctx, options }: Creating, ms: number, done?: AbortSignal)
 }
 
 /** Where and for whom the next worker is created, and how long the pace says to wait; null when none is missing. */
-async function findNext(state: Creating): Promise<{ slot: number; runTag: string; waitMs: number } | null> {
+async function findNext(state: Creating): Promise<{ slot: number; runId: string; waitMs: number } | null> {
   const { ctx, underWay } = state;
-  const runs = await listRuns(ctx);
+  const runs = await listRunRows(ctx);
   const view = await readPool(ctx);
   const nowMs = ctx.clock.nowMs();
   const slots = view.slots.map((row) => (underWay.has(row.slot) ? asCreating(ctx, row) : row));
   const demand = { settings: ctx.settings, runs, slots, nowMs };
-  const runTag = neediestRun(demand);
-  if (runTag === null || shortfall(demand) === 0) return null;
+  const runId = neediestRun(demand);
+  if (runId === null || shortfall(demand) === 0) return null;
   const [row] = drawSome(emptySlots(ctx, { ...view, slots }), 1, ctx.random);
   if (row === undefined) return null;
-  return { slot: row.slot, runTag, waitMs: Math.max(0, view.nextCreateAtMs - nowMs) };
+  return { slot: row.slot, runId, waitMs: Math.max(0, view.nextCreateAtMs - nowMs) };
 }
 
 function asCreating({ settings }: CreationContext, row: SlotRow): SlotRow {
@@ -93,10 +94,11 @@ function asCreating({ settings }: CreationContext, row: SlotRow): SlotRow {
   return { ...row, state: "creating", supervisorVersion: settings.supervisorVersion };
 }
 
-function start(state: Creating, slot: number, runTag: string): void {
+function start(state: Creating, slot: number, runId: string): void {
   const { ctx, log, underWay } = state;
-  const creation = createWorker(ctx, slot, runTag, () => null)
-    .then((result) => {
+  const creation = createWorker(ctx, slot, shortTag(runId), () => null)
+    .then(async (result) => {
+      await attempt(log, "note start", () => noteStart(ctx, runId, result.start));
       if (result.kind === "published") {
         log.did.created += 1;
         state.failures = 0;

@@ -93,15 +93,15 @@ export function unwantedCreations(demand: Demand): SlotRow[] {
     .slice(0, above);
 }
 
-/** The run that lacks most workers, by its tag; for whom the next one is created. */
+/** The run that lacks most workers; for whom the next one is created. */
 export function neediestRun(demand: Demand): string | null {
   const serving = servingSlots(demand);
   const lacks = liveRuns(demand.runs, demand.nowMs).map((run) => {
     const runTag = shortTag(run.runId);
     const has = serving.filter((row) => row.createdForRun === runTag).length;
-    return { runTag, lacking: run.workers - has };
+    return { runId: run.runId, lacking: run.workers - has };
   });
-  return lacks.toSorted((one, other) => other.lacking - one.lacking)[0]?.runTag ?? null;
+  return lacks.toSorted((one, other) => other.lacking - one.lacking)[0]?.runId ?? null;
 }
 
 /**

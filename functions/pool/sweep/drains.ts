@@ -4,18 +4,19 @@
  * Of a slot that was `creating` or `draining` nobody knows which sandboxes it has: one may have come of a creation that
  * got no answer. So once all slots of a pass are taken the provider is listed again, and a slot is emptied only after
  * every sandbox of its lives so far is certainly gone. If that list fails such slots stay `draining`, for the next pass.
+ *
+ * A kill that failed may have done its work. What a list that is asked for afterwards lacks is gone, so that an incident
+ * in which no kill is answered keeps no slot; what it has stays `draining`, and any pass, at once, tries again.
  */
-import type { ListedSandbox, Sandboxes } from "../ports.ts";
+import { type EndContext, isMissing, type Listing } from "../ending.ts";
+import type { ListedSandbox } from "../ports.ts";
 import type { SlotRow } from "../slot-row.ts";
 import { emptySlot } from "../slots/empty.ts";
 import type { SlotContext } from "../slots/write.ts";
 import { forEachFew } from "./many.ts";
 import { attempt, noteFault, type SweepLog } from "./report.ts";
 
-export interface DrainContext extends SlotContext {
-  readonly sandboxes: Pick<Sandboxes, "kill" | "list">;
-  readonly poolId: () => Promise<string>;
-}
+export type DrainContext = SlotContext & EndContext;
 
 /** A slot that we took, and whether there may be sandboxes that its row doesn't name. */
 export interface TakenSlot {
@@ -29,12 +30,15 @@ export interface Taking {
   readonly take: () => Promise<TakenSlot | null>;
 }
 
-/** Takes what can be taken, kills what is in it and empties it; what there was no time for is counted. */
+/**
+ * Takes what can be taken, kills what is in it and empties it; what there was no time for is counted. `listed` are the
+ * sandboxes that a list had before.
+ */
 export async function drainSlots(
   ctx: DrainContext,
   log: SweepLog,
   takings: readonly Taking[],
-  isOver: () => boolean,
+  { listed: listedBefore, isOver }: { readonly listed: ReadonlySet<string>; readonly isOver: () => boolean },
 ): Promise<void> {
   const taken: TakenSlot[] = [];
   log.did.postponed += await forEachFew(takings, isOver, async ({ action, take }) => {
@@ -44,24 +48,44 @@ export async function drainSlots(
     taken.push(slot);
   });
   const listed = taken.some(({ mayHaveMore }) => mayHaveMore) ? await listAgain(ctx, log) : null;
-  log.did.postponed += await forEachFew(taken, isOver, (slot) => emptyTaken(ctx, log, slot, listed));
+  const doubtful: TakenSlot[] = [];
+  log.did.postponed += await forEachFew(taken, isOver, async (slot) => {
+    if (slot.mayHaveMore && listed === null) return;
+    if (await killAllOf(ctx, log, slot.row, listed?.sandboxes ?? [])) await emptyTaken(ctx, log, slot);
+    else doubtful.push(slot);
+  });
+  const after = doubtful.length > 0 ? await listAgain(ctx, log) : null;
+  if (after === null) return;
+  const gone = doubtful.filter(({ row }) => isGone(row, listedBefore, after));
+  log.did.postponed += await forEachFew(gone, isOver, (slot) => emptyTaken(ctx, log, slot));
 }
 
-async function listAgain(ctx: DrainContext, log: SweepLog): Promise<ListedSandbox[] | null> {
-  const listed = await attempt(log, "list again", async () => ctx.sandboxes.list(await ctx.poolId()));
-  return listed ?? null;
+async function listAgain(ctx: DrainContext, log: SweepLog): Promise<Listing | null> {
+  const askedAtMs = ctx.clock.nowMs();
+  const sandboxes = await attempt(log, "list again", async () => ctx.sandboxes.list(await ctx.poolId()));
+  return sandboxes === undefined ? null : { sandboxes, askedAtMs };
 }
 
-async function emptyTaken(
+/** Kills what the slot's row names and what the list has of it; whether all of that certainly is no more. */
+async function killAllOf(
   ctx: DrainContext,
   log: SweepLog,
-  { row, mayHaveMore }: TakenSlot,
-  listed: readonly ListedSandbox[] | null,
-): Promise<void> {
-  const ids = new Set(listed?.filter((sandbox) => isOf(row, sandbox)).map(({ sandboxId }) => sandboxId));
+  row: SlotRow,
+  listed: readonly ListedSandbox[],
+): Promise<boolean> {
+  const ids = new Set(listed.filter((sandbox) => isOf(row, sandbox)).map(({ sandboxId }) => sandboxId));
   if (row.sandboxId !== undefined) ids.add(row.sandboxId);
   const gone = await Promise.all([...ids].map((id) => killSandbox(ctx, log, id)));
-  if (gone.includes(false) || (mayHaveMore && listed === null)) return;
+  return !gone.includes(false);
+}
+
+/** Whether a list that was asked for after the kill shows that nothing of the slot is left. */
+function isGone(row: SlotRow, listedBefore: ReadonlySet<string>, after: Listing): boolean {
+  if (after.sandboxes.some((sandbox) => isOf(row, sandbox))) return false;
+  return row.sandboxId === undefined || listedBefore.has(row.sandboxId) || isMissing(row, after);
+}
+
+async function emptyTaken(ctx: DrainContext, log: SweepLog, { row }: TakenSlot): Promise<void> {
   if (await attempt(log, "empty", () => emptySlot(ctx, row))) log.did.slotsEmptied += 1;
 }
 

@@ -7,14 +7,15 @@
  * abandoned, and given a moment to land and be killed.
  */
 import { Fault } from "../../rewards/faults.ts";
+import type { Listing } from "../ending.ts";
 import { markFinished } from "../runs/finish.ts";
-import { getRun } from "../runs/read.ts";
+import { getRun, getRunRow } from "../runs/read.ts";
 import type { RunRow } from "../runs/run-row.ts";
 import { carryOut } from "./carry-out.ts";
 import type { Demand } from "./demand.ts";
 import { shareIdleTime } from "./idle-time.ts";
 import { isKnown } from "./known.ts";
-import { type Listing, planSweep, type SweepPlan } from "./plan.ts";
+import { planSweep, type SweepPlan } from "./plan.ts";
 import { attempt, newSweepLog, type SweepFault, type SweepLog } from "./report.ts";
 import { listSandboxes, readDemand, type SweepContext } from "./sweep.ts";
 
@@ -37,7 +38,7 @@ const landingMs = 5_000;
 /**
  * Finishes a run; again, the same answer.
  *
- * Throws the table's faults only while nothing was done yet, and `sandbox_unavailable` when the provider never told
+ * Throws the table's faults while nothing was done yet or when the totals can't be read, and `sandbox_unavailable` when the provider never told
  * what it has; whatever else goes wrong, the answer comes late or has sandboxes remain.
  */
 export async function finishRun(
@@ -47,15 +48,16 @@ export async function finishRun(
 ): Promise<RunFinish> {
   const deadlineAtMs = options.deadlineAtMs ?? ctx.clock.nowMs() + finishWithinMs;
   const log = newSweepLog();
-  const known = await getRun(ctx, runId);
+  const known = await getRunRow(ctx, runId);
   if (known === null) return { kind: "run_not_found" };
   if (known.finishedAtMs === undefined) {
     // Its totals don't change any more once it is finished.
     await attempt(log, "share idle time", async () => shareIdleTime(ctx, await readDemand(ctx)));
   }
-  const run = await markFinished(ctx, runId);
-  if (run === null) return { kind: "run_not_found" };
+  if ((await markFinished(ctx, runId)) === null) return { kind: "run_not_found" };
   const remainingSandboxes = await clearAway(ctx, log, deadlineAtMs);
+  const run = await getRun(ctx, runId);
+  if (run === null) return { kind: "run_not_found" };
   return { kind: "finished", run, remainingSandboxes, faults: log.faults };
 }
 
@@ -74,7 +76,10 @@ async function clearAway(ctx: SweepContext, log: SweepLog, deadlineAtMs: number)
       const isClear = remaining.length === 0 && plan.ended.length === 0 && plan.abandoned.length === 0;
       const mayLand =
         ctx.clock.nowMs() < notBeforeMs && demand.slots.some(({ state }) => state === "draining");
-      if (isClear && !mayLand) return [];
+      if (isClear && !mayLand) {
+        if (plan.unfinished.length > 0) await carryOut(ctx, log, plan, isOver); // their kills got no answer
+        return [];
+      }
       if (plan.abandoned.length > 0) notBeforeMs = Math.min(deadlineAtMs, ctx.clock.nowMs() + landingMs);
       if (!isOver()) await carryOut(ctx, log, plan, isOver);
     }

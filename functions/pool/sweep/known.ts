@@ -20,8 +20,11 @@ export function findOrphans(listed: readonly ListedSandbox[], slots: readonly Sl
   return listed.filter((sandbox) => !isKnown(sandbox, rows.get(sandbox.slot)));
 }
 
-/** Sandboxes of slots that are being drained, which never come back into service. */
+/** Sandboxes of slots that are being drained and don't name them, which never come into service. */
 export function findCondemned(listed: readonly ListedSandbox[], slots: readonly SlotRow[]): ListedSandbox[] {
   const draining = new Map(slots.flatMap((row) => (row.state === "draining" ? [[row.slot, row]] : [])));
-  return listed.filter((sandbox) => isKnown(sandbox, draining.get(sandbox.slot)));
+  return listed.filter((sandbox) => {
+    const row = draining.get(sandbox.slot);
+    return isKnown(sandbox, row) && row?.sandboxId !== sandbox.sandboxId;
+  });
 }

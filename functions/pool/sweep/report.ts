@@ -12,6 +12,8 @@ export interface SweepCounts {
   /** Creations for runs that are over, taken from their creators. */
   creationsAbandoned: number;
   leasesExpired: number;
+  /** Leases that ended later than any may, brought back to that. */
+  leasesShortened: number;
   /** Leases of a run that was finished, taken from their holders. */
   leasesEnded: number;
   drainsRedone: number;
@@ -68,6 +70,7 @@ export function newSweepLog(): SweepLog {
       creationsExpired: 0,
       creationsAbandoned: 0,
       leasesExpired: 0,
+      leasesShortened: 0,
       leasesEnded: 0,
       drainsRedone: 0,
       deadDrained: 0,

@@ -8,13 +8,14 @@
  * It does not close the endpoint: who sends a batch afterwards is served. The answer then has what remains.
  */
 
+import type { Listing } from "../ending.ts";
 import { markFinished } from "../runs/finish.ts";
-import { listRuns } from "../runs/read.ts";
+import { listRunRows } from "../runs/read.ts";
 import { abandonCreation } from "../slots/drain.ts";
 import { carryOut } from "./carry-out.ts";
 import { killSandbox } from "./drains.ts";
 import { forEachFew } from "./many.ts";
-import { type Listing, planSweep } from "./plan.ts";
+import { planSweep } from "./plan.ts";
 import { attempt, newSweepLog, type SweepFault, type SweepLog } from "./report.ts";
 import { listSandboxes, readDemand, type SweepContext } from "./sweep.ts";
 
@@ -65,7 +66,7 @@ function remaining(listing: Listing | null, killed: ReadonlySet<string>): string
 
 /** Expired runs too: their batches may still hold workers. */
 async function endRuns(ctx: SweepContext, log: SweepLog): Promise<string[]> {
-  const open = (await listRuns(ctx)).filter(({ finishedAtMs }) => finishedAtMs === undefined);
+  const open = (await listRunRows(ctx)).filter(({ finishedAtMs }) => finishedAtMs === undefined);
   const ended: string[] = [];
   await forEachFew(
     open,

@@ -10,17 +10,20 @@
  * what is killed, then what is created, for which draining has made room. Without a list or a read, nothing is killed.
  */
 import type { CreationContext } from "../creation.ts";
+import type { Listing } from "../ending.ts";
 import { readPool } from "../pool-view.ts";
 import type { Sandboxes } from "../ports.ts";
+import { foldLedger } from "../runs/fold-ledger.ts";
 import { pruneLanes } from "../runs/prune-lanes.ts";
-import { listRuns } from "../runs/read.ts";
+import { listRuns, readRunRows } from "../runs/read.ts";
 import { liveRuns } from "../runs/run-row.ts";
 import { type SlotState, slotStates } from "../slot-row.ts";
 import { carryOut } from "./carry-out.ts";
 import { createUpToTarget } from "./creations.ts";
 import { type Demand, targetOf } from "./demand.ts";
 import { shareIdleTime } from "./idle-time.ts";
-import { type Listing, planSweep } from "./plan.ts";
+import { forEachFew } from "./many.ts";
+import { planSweep } from "./plan.ts";
 import { attempt, newSweepLog, type SweepLog, type SweepReport } from "./report.ts";
 
 export type SweepContext = CreationContext & { readonly sandboxes: Sandboxes };
@@ -47,8 +50,7 @@ export async function sweepPool(ctx: SweepContext, options: SweepOptions): Promi
   if (demand !== undefined) {
     await carryOut(ctx, log, planSweep(demand, listing), isOver);
     idleMs = (await attempt(log, "share idle time", () => shareIdleTime(ctx, demand))) ?? 0;
-    for (const run of demand.runs)
-      await attempt(log, "prune lanes", () => pruneLanes(ctx, run, demand.nowMs));
+    await tidyRuns(ctx, log, isOver);
     if (listing !== null) await createUpToTarget(ctx, log, options);
   }
   return {
@@ -62,6 +64,15 @@ export async function sweepPool(ctx: SweepContext, options: SweepOptions): Promi
     faults: log.faults,
     faultCount: log.faultCount,
   };
+}
+
+/** Brings the runs' rows up to what their ledgers say. */
+async function tidyRuns(ctx: SweepContext, log: SweepLog, isOver: () => boolean): Promise<void> {
+  const rows = (await attempt(log, "read runs", () => readRunRows(ctx))) ?? [];
+  await forEachFew(rows, isOver, async (run) => {
+    await attempt(log, "fold ledger", () => foldLedger(ctx, run));
+    await attempt(log, "prune lanes", () => pruneLanes(ctx, run, ctx.clock.nowMs()));
+  });
 }
 
 /** The provider's list; null when it failed. */

@@ -1,0 +1,73 @@
+/** A batch gives workers to those who have none, its only one too. */
+import { describe, expect, it } from "vitest";
+import { startGrading } from "./batches.ts";
+import { batchOf, echoTask } from "./echo-batches.ts";
+import { obey } from "./scripted-workers.ts";
+
+const startMs = 1_700_000_000_000;
+const sources = Array.from({ length: 40 }, (_, index) => `right ${index}`);
+
+/** One worker for two batches of 16 s each; who is told when the other waits. */
+function gradeTwo(caseMs: number) {
+  const waits = { first: false, second: false };
+  const leased: { readonly by: string; readonly atMs: number }[] = [];
+  let held = false;
+  const waiting: (() => void)[] = [];
+  const run = (
+    by: "first" | "second",
+    clock = undefined as ReturnType<typeof startGrading>["clock"] | undefined,
+  ) => {
+    const other = by === "first" ? "second" : "first";
+    const grading = startGrading(batchOf(sources, echoTask(1), { deadlineMs: 300_000 }), {
+      ...(clock === undefined ? {} : { clock }),
+      maxWorkers: 1,
+      isWantedElsewhere: async () => waits[other],
+      onAcquire: async () => {
+        waits[by] = true;
+        while (held) await new Promise<void>((resolve) => waiting.push(resolve));
+        held = true;
+        waits[by] = false;
+        leased.push({ by, atMs: grading.clock.nowMs() - startMs });
+        return undefined;
+      },
+      beforeRelease: async () => {
+        held = false;
+        for (const wake of waiting.splice(0)) wake();
+      },
+      script: async (turn) => {
+        await grading.clock.sleep(caseMs);
+        return obey(turn);
+      },
+    });
+    return grading;
+  };
+  const first = run("first");
+  const second = run("second", first.clock);
+  return { first, second, leased };
+}
+
+describe("two batches and one worker", () => {
+  it("take turns, at the ends of chunks", async () => {
+    const { first, second, leased } = gradeTwo(400);
+    await first.clock.advance(120_000);
+    expect((await first.answer).rewards).toEqual(sources.map(() => 1));
+    expect((await second.answer).rewards).toEqual(sources.map(() => 1));
+    expect(leased.length).toBeGreaterThan(3);
+    for (const [index, { by }] of leased.slice(0, 4).entries())
+      expect(by).toBe(index % 2 ? "second" : "first");
+    const [one, two] = [leased[0], leased[1]];
+    expect((two?.atMs ?? 0) - (one?.atMs ?? 0), "not before it was of some use").toBeGreaterThanOrEqual(
+      3_000,
+    );
+    expect((two?.atMs ?? 0) - (one?.atMs ?? 0), "not only when all is done").toBeLessThan(16_000);
+    const turns = [...first.workers.turns, ...second.workers.turns];
+    expect(turns, "no case is run twice for it").toHaveLength(80);
+  });
+
+  it("don't for what is soon done", async () => {
+    const { first, second, leased } = gradeTwo(40);
+    await first.clock.advance(120_000);
+    await Promise.all([first.answer, second.answer]);
+    expect(leased.map(({ by }) => by)).toEqual(["first", "second"]);
+  });
+});
