@@ -340,7 +340,8 @@ describe("the holder of a batch", () => {
     const { table, freeze } = freezable(world.table);
     const dead = world.container({ table });
     const survivors = [world.container(), world.container()];
-    const body = batchOf(["right", "slow", "crash"]);
+    await survivors[0]?.register("one-worker", 1);
+    const body = batchOf(["right", "slow", "crash"], { run_id: "one-worker" });
     dead.send("/v1/rewards", keyed(body)).catch(() => {});
     await world.settle();
     await world.clock.pass(100);
