@@ -28,7 +28,7 @@ export async function takeWhatIsThere(
   const fit = fitWorkers(ctx, seen.view, nowMs).filter(isUntried);
   const kept = fit.filter((row) => keptFor(seen.view, row, nowMs) === holder.batchTag);
   const free = fit.filter((row) => keptFor(seen.view, row, nowMs) === null);
-  const isTurn = isTurnOf(container, waitedMs, free, nowMs);
+  const isTurn = !othersWait(container, search, seen, nowMs) || isTurnOf(container, waitedMs, free, nowMs);
   const drawn = isTurn ? [...ownSlots(container, free), ...drawSome(free, 3, ctx.random)] : [];
   for (const row of [...kept, ...drawn].filter(isUntried)) {
     const taken = await takeOnce(seen, row, holder, () => acquireSlot(ctx, row.slot, holder));
@@ -60,6 +60,18 @@ async function takeOnce(
   } finally {
     if (row === null) count(-1);
   }
+}
+
+/** Whether somebody is known to wait who may have come before. A crowd of a moment ago may have gone. */
+function othersWait(
+  { line, signs }: LeaseContainer,
+  { holder, startedAtMs }: { readonly holder: Holder; readonly startedAtMs: number },
+  { view }: SharedView,
+  nowMs: number,
+): boolean {
+  for (const other of line.waiters())
+    if (other.holder.batchTag !== holder.batchTag && other.startedAtMs <= startedAtMs) return true;
+  return signs.elsewhere(view, nowMs).length > 0;
 }
 
 function isTurnOf(

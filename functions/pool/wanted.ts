@@ -2,7 +2,7 @@
 import type { LeaseContainer } from "./lease-container.ts";
 import { fitWorkers } from "./pool-view.ts";
 import type { Holder } from "./slots/write.ts";
-import { hasWaitedLong, isOfUse } from "./waiting-line.ts";
+import { hasWaitedLong, isOfUse, type Waiter } from "./waiting-line.ts";
 
 const looksEveryMs = 2_000;
 
@@ -18,12 +18,18 @@ export type IsWanted = (holder: Holder) => Promise<boolean>;
 export function createWanted(container: LeaseContainer): IsWanted {
   const { ctx, line, pool, report } = container;
   let lookedAtMs = 0;
+  /** When a worker was last promised to a batch: one is on its way to it, and no other is needed. */
+  const promisedAtMs = new Map<string, number>();
   return async (holder) => {
     const nowMs = ctx.clock.nowMs();
     const leases = line.leasesOf(holder.batchTag);
     if (leases.length === 0) return false;
     const beforeMs = leases.length > 1 ? nowMs : Math.min(...leases);
-    if (isWantedHere(container, holder, beforeMs)) return true;
+    for (const [batchTag, atMs] of promisedAtMs)
+      if (nowMs - atMs >= looksEveryMs) promisedAtMs.delete(batchTag);
+    const waiter = findWaiterHere(container, holder, beforeMs, promisedAtMs);
+    if (waiter !== null) promisedAtMs.set(waiter.holder.batchTag, nowMs);
+    if (waiter !== null) return true;
     if (nowMs - lookedAtMs < looksEveryMs) return false;
     lookedAtMs = nowMs;
     try {
@@ -36,15 +42,20 @@ export function createWanted(container: LeaseContainer): IsWanted {
   };
 }
 
-function isWantedHere({ ctx, line }: LeaseContainer, own: Holder, beforeMs: number): boolean {
+function findWaiterHere(
+  { ctx, line }: LeaseContainer,
+  own: Holder,
+  beforeMs: number,
+  promised: ReadonlyMap<string, number>,
+): Waiter | null {
   const nowMs = ctx.clock.nowMs();
   for (const waiter of line.waiters()) {
-    const { holder, startedAtMs } = waiter;
-    const waitsLongEnough = startedAtMs < beforeMs && hasWaitedLong(waiter, nowMs);
-    if (!waitsLongEnough || holder.batchTag === own.batchTag || !isOfUse(waiter, own.runTag)) continue;
-    if (line.leasesOf(holder.batchTag).length === 0) return true;
+    const { batchTag } = waiter.holder;
+    if (waiter.startedAtMs >= beforeMs || !hasWaitedLong(waiter, nowMs)) continue;
+    if (batchTag === own.batchTag || promised.has(batchTag) || !isOfUse(waiter, own.runTag)) continue;
+    if (line.leasesOf(batchTag).length === 0) return waiter;
   }
-  return false;
+  return null;
 }
 
 function isWantedElsewhere(

@@ -96,7 +96,7 @@ describe("a batch with a key is counted once", () => {
   });
 
   it("in sums that equal what was graded, over a table that fails at random", async () => {
-    for (let seed = 1; seed <= 12; seed += 1) {
+    for (let seed = 1; seed <= 5; seed += 1) {
       const world = createRunsWorld({ seed, settings: { slots: 3 } });
       const random = seeded(seed);
       const table = failing(world.table, () => {
@@ -124,7 +124,7 @@ describe("a batch with a key is counted once", () => {
       await world.sweepFor(30, () => beat(world));
       expect(await totalsOf(world)).toMatchObject({ batches: 20, samples });
     }
-  }, 60_000);
+  }, 120_000);
 
   async function countCalls() {
     const world = createRunsWorld();

@@ -33,7 +33,7 @@ export function failing(
   };
   return {
     get: (key) => guarded("get", () => table.get(key)),
-    query: (pk, prefix) => guarded("query", () => table.query(pk, prefix)),
+    query: (...range) => guarded("query", () => table.query(...range)),
     update: (key, expression, values) =>
       guarded(expression.name, () => table.update(key, expression, values)),
   };

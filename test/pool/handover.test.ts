@@ -93,6 +93,21 @@ describe("in the same container", () => {
     },
   );
 
+  it("after a crowd that has gone a newcomer has a free worker at once", async () => {
+    const world = createWorld();
+    const { clock } = world;
+    const handler = world.container({ settings });
+    const batch = async (batchId: string) => {
+      const lease = present(await handler.acquire({ waitMs, demand: { batchId } }));
+      await clock.sleep(1_000);
+      await lease.release("healthy");
+    };
+    await clock.run(Promise.all(Array.from({ length: 10 }, (_, n) => batch(`b${n}`))));
+    const startedAtMs = clock.nowMs();
+    await clock.run(batch("newcomer"));
+    expect(clock.nowMs() - startedAtMs).toBe(1_000);
+  });
+
   it.each([
     ["near the end of its life", 3_000_000, "healthy"],
     ["broken", 0, "broken"],
@@ -263,6 +278,25 @@ describe("a holder at a chunk's end", () => {
     expect(await answer).toBe(isWanted);
     waiter.gone.abort();
     await clock.run(waiter.lease);
+  });
+
+  it("gives one of its workers to a batch that waits, however many of both there are", async () => {
+    const world = createWorld();
+    const { clock } = world;
+    const handler = world.container({ settings: { slots: 4 } });
+    const held: PoolLease[] = [];
+    for (let worker = 0; worker < 4; worker += 1)
+      held.push(present(await clock.run(handler.acquire({ demand: { batchId: "holds" } }))));
+    const searches = [1, 2, 3].map(() => queue(world, handler, "waits"));
+    await clock.pass(5_000);
+    const asked = await clock.run(Promise.all(held.map(() => handler.isWanted({ batchId: "holds" }))));
+    expect(asked).toEqual([true, false, false, false]);
+    await clock.run(present(held[0]).release("healthy"));
+    await clock.pass(5_000);
+    expect(searches.filter(({ servedAtMs }) => servedAtMs !== null)).toHaveLength(1);
+    expect(await clock.run(handler.isWanted({ batchId: "holds" }))).toBe(false);
+    for (const { gone } of searches) gone.abort();
+    await clock.run(Promise.all(searches.map(({ lease }) => lease)));
   });
 
   it("who was there before the holder of an only one gets it, here and elsewhere", async () => {

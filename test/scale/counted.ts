@@ -54,8 +54,8 @@ function countTable({ table, clock }: SweepContext, counts: RequestCounts): Tabl
       noteRead(row === undefined ? [] : [row]);
       return row;
     },
-    async query(pk, skPrefix) {
-      const rows = await table.query(pk, skPrefix);
+    async query(pk, skPrefix, skFrom) {
+      const rows = await table.query(pk, skPrefix, skFrom);
       noteRead(rows);
       return rows;
     },
@@ -101,8 +101,8 @@ export function limitReads(table: Table, readUnitsPerS: number, nowMs: () => num
   let left = 0;
   return {
     ...table,
-    async query(pk, skPrefix) {
-      const rows = await table.query(pk, skPrefix);
+    async query(pk, skPrefix, skFrom) {
+      const rows = await table.query(pk, skPrefix, skFrom);
       const bytes = rows.reduce((sum, row) => sum + storedBytes(row), 0);
       if (Math.floor(nowMs() / 1_000) !== second) left = readUnitsPerS;
       second = Math.floor(nowMs() / 1_000);

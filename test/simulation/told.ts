@@ -27,6 +27,7 @@ export interface Told {
 }
 
 export interface Counting {
+  /** Surely, for nobody's clock is wrong who might fold the ledger before it is written. */
   isCounted(): void;
   isNotCounted(): void;
 }

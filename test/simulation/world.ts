@@ -65,7 +65,7 @@ export interface World {
   /** Its holder says that the worker is of no use to anybody. */
   noteBroken(slot: number, fence: number, sandboxId: string): void;
   /** An attempt at a batch with a key has begun. */
-  noteBeginning(claim: BatchClaim, process: SimulatedProcess): void;
+  noteBeginning(claim: BatchClaim, isByRightClock: boolean): void;
   /** A caller was told this answer: all callers of the key are told the same, and nothing runs for it any more. */
   noteAnswer(batchId: string, answer: string): void;
 }
@@ -214,8 +214,8 @@ export function createWorld(options: WorldOptions): World {
       if (leases.has(name)) watch.violation("a fence given twice", name);
       leases.add(name);
     },
-    noteBeginning({ batchId, fence }, process) {
-      if (!process.isClockRight() && answers.delete(batchId)) world.told.mayRepeat(batchId);
+    noteBeginning({ batchId, fence }, isByRightClock) {
+      if (!isByRightClock && answers.delete(batchId)) world.told.mayRepeat(batchId);
       const answer = answers.get(batchId);
       if (answer !== undefined && fence > Number(answer.split(" ")[0]))
         watch.violation("an answer was lost", batchId);

@@ -68,6 +68,8 @@ export async function runSoak(options: SoakOptions) {
   over.abort();
   say(`after ${nowS()} s the weather is calm; the last batches end`);
   await within(lastBatchesMs, ledger, "batches did not end", Promise.all([...training, ...happenings]));
+  if (ledger.counts.incidents < incidents)
+    ledger.violate("incidents did not happen", incidents - ledger.counts.incidents);
   const duration = nowS();
   const healedS = await leaveNothing({ ...setup, name: "the last", seed: "" }, stack, nowS);
   const quiet = await quietVitals(stack);

@@ -68,7 +68,7 @@ export async function finish(setup: TrainerSetup, runId: string): Promise<boolea
 /** A batch in the middle of which its run is finished: no answer is as good as one. */
 async function finishedUnderIt(setup: TrainerSetup, random: Random, runId: string, key: string) {
   const samples = makeBatch(random);
-  const outcome = await sendBatch(setup.endpoint, describeCall(random, runId, key, samples));
+  const outcome = await sendBatch(setup.endpoint, describeCall(setup, random, runId, key, samples));
   if (outcome.kind === "refused" && outcome.code === "run_finished")
     return setup.ledger.note("batch of a finished run");
   record(setup, samples, outcome);
@@ -85,7 +85,7 @@ async function gradeUntilKnown(setup: TrainerSetup, random: Random, runId: strin
   const lost = new Set<KnownSample>();
   let patienceEndsMs = performance.now() + patienceMs;
   for (let round = 0; open.length > 0 && round < mostRounds; ) {
-    const request = describeCall(random, runId, `${name}/${round}`, open);
+    const request = describeCall(setup, random, runId, `${name}/${round}`, open);
     const strikes = setup.gate.strikes();
     const sent = sendBatch(endpoint, request);
     if (request.idempotencyKey !== null && random.chance(0.1)) await sendTwin(setup, request, open);
@@ -204,6 +204,7 @@ function makeBatch(random: Random): KnownSample[] {
 }
 
 function describeCall(
+  { nullsMayLast }: TrainerSetup,
   random: Random,
   runId: string,
   key: string,
@@ -223,7 +224,8 @@ function describeCall(
       })),
       options: {
         detail: random.pick(["rewards", "verdicts", "output"]),
-        deadline_ms: random.integer(15, 40) * 1_000,
+        // Where a null must not last, it must not come of a deadline either.
+        deadline_ms: (nullsMayLast ? random.integer(15, 40) : random.integer(60, 120)) * 1_000,
       },
     },
   };

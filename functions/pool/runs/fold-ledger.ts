@@ -58,7 +58,12 @@ export const setBeatExpression = runExpression({
 
 /** Whether all entries that the run will ever have are in its row. */
 export function isSettled(run: RunRow): boolean {
-  return run.foldedUntil >= runExpiresAtMs(run) + writtenWithinMs;
+  return run.foldedUntil >= settledFrom(run);
+}
+
+/** The place behind which nothing is noted for a run that is over. */
+function settledFrom(run: RunRow): number {
+  return Math.ceil(runExpiresAtMs(run)) + writtenWithinMs;
 }
 
 /** Folds what is old, for one run; `run` is its row as it was stored. Throws the table's faults. */
@@ -66,11 +71,14 @@ export async function foldLedger(ctx: Pick<SlotContext, "table" | "clock">, run:
   const nowMs = ctx.clock.nowMs();
   const entries = isSettled(run) ? [] : await readLedger(ctx, run);
   await noteLife(ctx, run, entries, nowMs);
-  const foldedUntil = Math.floor(nowMs) - foldAfterMs;
-  const old = entries.filter(({ place }) => place <= foldedUntil);
+  const oldUntil = Math.floor(nowMs) - foldAfterMs;
+  const old = entries.filter(({ place }) => place <= oldUntil);
   const isOver = runState(run, nowMs) !== "active" && old.length === entries.length;
-  const settles = isOver && !isSettled(run) && isSettled({ ...run, foldedUntil });
+  const settles = isOver && !isSettled(run) && isSettled({ ...run, foldedUntil: oldUntil });
   if (old.length === 0 && !settles) return;
+  // No further than that: by a clock that is ahead, a run that lives on would be settled for as long as that is ahead.
+  const lastPlace = Math.max(run.foldedUntil, ...old.map(({ place }) => place));
+  const foldedUntil = settles ? Math.max(lastPlace, settledFrom(run)) : lastPlace;
   const { totals, spentMs, reportedMs } = sumEntries(old);
   const { verdicts, ...counts } = totals;
   const sums = Object.entries({ ...counts, ...verdicts, spentMs, reportedMs });
