@@ -84,24 +84,30 @@ describe("a container that is told to stop", () => {
     },
   );
 
-  it("gives its workers back, and counts nothing that will be counted when it is sent again", async () => {
-    const world = createRunsWorld();
-    const one = world.container();
-    await one.register("job-7", 1);
-    const body = batchOf(["hang"], { run_id: "job-7" });
-    const sent = one.send("/v1/rewards", { ...asking("hang"), body });
-    await pass(world, 1_500);
-    await world.clock.run(one.stop());
-    expect((await world.answer(sent)).status).toBe(503);
-    expect(world.hands.running.size).toBe(0);
-    expect(world.states()).toEqual(["ready"]);
-    const other = world.container();
-    const again = batchOf(["right"], { run_id: "job-7" });
-    await other.call("/v1/rewards", { ...asking("right"), body: again });
-    const { totals } = (await other.call("/v1/runs/job-7")).body;
-    expect(totals).toMatchObject({ batches: 1, samples: 1, faults: 0 });
-    expect(totals.worker_seconds).toBeGreaterThan(1); // what it cost was spent
-  });
+  it.each([
+    ["with a key", { "idempotency-key": "a" }],
+    ["without one", {}],
+  ])(
+    "gives its workers back, and counts no batch that will be counted when it is sent again: %s",
+    async (_, headers) => {
+      const world = createRunsWorld();
+      const one = world.container();
+      await one.register("job-7", 1);
+      const body = batchOf(["hang"], { run_id: "job-7" });
+      const sent = one.send("/v1/rewards", { method: "POST", body, headers });
+      await pass(world, 1_500);
+      await world.clock.run(one.stop());
+      expect((await world.answer(sent)).status).toBe(503);
+      expect(world.hands.running.size).toBe(0);
+      expect(world.states()).toEqual(["ready"]);
+      const other = world.container();
+      const again = batchOf(["right"], { run_id: "job-7" });
+      await other.call("/v1/rewards", { method: "POST", body: again, headers });
+      const { totals } = (await other.call("/v1/runs/job-7")).body;
+      expect(totals).toMatchObject({ batches: 1, samples: 1, faults: 0 });
+      expect(totals.worker_seconds).toBeGreaterThan(1); // what it cost was spent
+    },
+  );
 
   it("refuses what comes, without asking the table", async () => {
     const world = createRunsWorld();
