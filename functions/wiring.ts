@@ -60,7 +60,8 @@ export function wireService(settings: ServiceSettings, deps: ServiceDeps): Servi
   const app = createApp({
     apiKeyHashes: settings.apiKeys.map(hashApiKey),
     signedCallers: settings.signedCallers ?? false,
-    admitBatch: deps.host === undefined ? grader.admitBatch : hostBatches(grader.admitBatch, deps.host),
+    admitBatch:
+      deps.host === undefined ? grader.admitBatch : hostBatches(grader.admitBatch, deps.host, deps.clock),
     runs: createRunService(pool, { report, signal: stopping.signal }),
     cancelBatch: (batchId) => cancelBatch({ ...pool, stopper }, batchId),
     probeReadiness: () => probePool(pool, pool.sandboxes, leases.creationFault),

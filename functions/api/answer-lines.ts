@@ -17,15 +17,26 @@ export type RewardsContext = Context<{ Variables: RequestVariables & CallerVaria
 
 export const lineType = "application/x-ndjson";
 
-/** Streams what `tell` writes. `gone` is aborted when the caller goes away; what `tell` throws becomes the last line. */
+/** Aborted when the caller goes away, where that can be seen before anything is streamed. */
+export function watchCaller(c: RewardsContext): AbortController {
+  const gone = new AbortController();
+  const { signal } = c.req.raw;
+  if (signal.aborted) gone.abort();
+  signal.addEventListener("abort", () => gone.abort(), { once: true });
+  return gone;
+}
+
+/**
+ * Streams what `tell` writes. `gone` is aborted when the caller goes away; what `tell` throws becomes the last line. Who
+ * began work before there was a stream gives its own.
+ */
 export function streamLines(
   c: RewardsContext,
   log: LogEvent,
   tell: (lines: LineWriter, gone: AbortSignal) => Promise<void>,
+  gone: AbortController = watchCaller(c),
 ): Response {
   const requestId = c.get("requestId");
-  const gone = new AbortController();
-  c.req.raw.signal.addEventListener("abort", () => gone.abort(), { once: true });
   c.header("content-type", lineType);
   c.header("cache-control", "no-store");
   c.header("x-accel-buffering", "no");

@@ -7,6 +7,7 @@ import type { RunService } from "../pool/runs/run-service.ts";
 import type { Clock } from "../rewards/ports.ts";
 import { describeFailure } from "./answer-lines.ts";
 import { type CallerVariables, requireApiKey, requireSignature } from "./authentication.ts";
+import type { AdmitBatch } from "./batch-admission.ts";
 import { type CancelBatch, handleCancellation } from "./batches-route.ts";
 import { answerLiveness, handleReadiness, type ProbeReadiness } from "./health-routes.ts";
 import type { LogEvent } from "./log.ts";
@@ -15,7 +16,7 @@ import { Problem, respondWithProblem, toProblem } from "./problem.ts";
 import { assignRequestId, type RequestVariables } from "./request-id.ts";
 import { createRequestSchemas } from "./request-schemas.ts";
 import { createRequestReader } from "./rewards-request.ts";
-import { type AdmitBatch, handleRewards } from "./rewards-route.ts";
+import { handleRewards } from "./rewards-route.ts";
 import { createRunSchemas } from "./run-schemas.ts";
 import { createRunHandlers } from "./runs-routes.ts";
 

@@ -79,6 +79,7 @@ function describeRewards(schemas: RequestSchemas) {
         "sandbox_unavailable",
         "store_unavailable",
         "isolation_failed",
+        "stopping",
         "misconfigured",
       ]),
     },

@@ -24,6 +24,7 @@ const problemKinds = {
   sandbox_unavailable: { status: 503, title: "The sandbox service is not available" },
   store_unavailable: { status: 503, title: "The table is not available" },
   isolation_failed: { status: 503, title: "Workers can't isolate programs" },
+  stopping: { status: 503, title: "The service is being stopped or restarted" },
   misconfigured: { status: 503, title: "The service is not configured" },
 } as const;
 
@@ -42,6 +43,7 @@ const retryAfterS: Partial<Record<ProblemCode, number>> = {
   sandbox_unavailable: 5,
   store_unavailable: 2,
   isolation_failed: 30,
+  stopping: 2,
 };
 
 export interface ItemError {

@@ -1,5 +1,6 @@
 /** Answers again from the record of an `Idempotency-Key`, as JSON or line by line, whichever way the first was. */
 import { type RewardsContext, streamLines } from "./answer-lines.ts";
+import type { LineWriter } from "./line-writer.ts";
 import type { LogEvent } from "./log.ts";
 import { readRecordedAnswer } from "./recorded-answer.ts";
 import {
@@ -26,16 +27,23 @@ export async function sendRecorded(c: RewardsContext, record: Uint8Array, detail
 }
 
 export function streamRecorded(c: RewardsContext, log: LogEvent, record: Uint8Array): Response {
-  return streamLines(c, log, async (lines, gone) => {
-    const rewards: (number | null)[] = [];
-    for await (const part of readRecordedAnswer(record)) {
-      gone.throwIfAborted();
-      if (part.kind === "usage")
-        await lines.write(encodeSummaryLine(rewards, part.usage, c.get("requestId")));
-      else {
-        rewards[part.index] = part.sample.reward;
-        await lines.write(encodeResultLine(part.index, part.sample));
-      }
+  return streamLines(c, log, (lines, gone) => tellRecorded(lines, gone, record, c.get("requestId")));
+}
+
+/** Writes the lines of a recorded answer, at the pace at which they are read. */
+export async function tellRecorded(
+  lines: LineWriter,
+  gone: AbortSignal,
+  record: Uint8Array,
+  requestId: string,
+): Promise<void> {
+  const rewards: (number | null)[] = [];
+  for await (const part of readRecordedAnswer(record)) {
+    gone.throwIfAborted();
+    if (part.kind === "usage") await lines.write(encodeSummaryLine(rewards, part.usage, requestId));
+    else {
+      rewards[part.index] = part.sample.reward;
+      await lines.write(encodeResultLine(part.index, part.sample));
     }
-  });
+  }
 }

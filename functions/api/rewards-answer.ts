@@ -7,7 +7,7 @@ import type { RewardsRequest } from "./rewards-request.ts";
 export type Detail = RewardsRequest["detail"];
 export type Json = Readonly<Record<string, unknown>>;
 
-/** The whole answer to a request that is not streamed. */
+/** A whole recorded answer, to a request that is not streamed. */
 export function encodeAnswer(
   rewards: BatchAnswer["rewards"],
   outcome: Json,
@@ -15,11 +15,6 @@ export function encodeAnswer(
   requestId: string,
 ): Json {
   return { rewards, ...outcome, usage, request_id: requestId };
-}
-
-/** What an answer says of its samples besides their rewards, in order. */
-export function encodeOutcome(results: readonly SampleResult[], detail: Detail): Json {
-  return detail === "rewards" ? { faults: listFaults(results) } : { results: results.map(encodeResult) };
 }
 
 /** One line of a stream, as a sample ends. */
@@ -73,12 +68,9 @@ function encodeCase(single: CaseResult | CaseNotRun): Json {
   };
 }
 
-function listFaults(results: readonly SampleResult[]): Json[] {
-  return results.flatMap((result, index) => {
-    if (result.kind !== "fault") return [];
-    const { code, retryable } = result.fault;
-    return [{ index, code, retryable }];
-  });
+/** What an answer of rewards alone says of a sample that has none. */
+export function encodeFault(index: number, { fault }: Extract<SampleResult, { kind: "fault" }>): Json {
+  return { index, code: fault.code, retryable: fault.retryable };
 }
 
 export function encodeUsage(usage: Usage): Json {

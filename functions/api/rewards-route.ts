@@ -5,27 +5,24 @@ import { createHash } from "node:crypto";
 import type { BatchKey } from "../pool/batches/batch-record.ts";
 import type { BatchHooks, GradeBatch, SampleResult } from "../rewards/batch.ts";
 import type { Clock } from "../rewards/ports.ts";
-import type { Admission, BatchOrigin } from "../rewards/run-grading.ts";
-import { lineType, type RewardsContext, streamLines } from "./answer-lines.ts";
+import { lineType, type RewardsContext, streamLines, watchCaller } from "./answer-lines.ts";
+import { createAnswerText } from "./answer-text.ts";
+import { type AdmitBatch, isSettledSoon, type Welcome, welcomeBatch } from "./batch-admission.ts";
 import { readBatchId } from "./batches-route.ts";
 import { readJsonBody } from "./body.ts";
+import type { LineWriter } from "./line-writer.ts";
 import type { LogEvent } from "./log.ts";
-import { Problem } from "./problem.ts";
 import { reportProgress } from "./progress.ts";
 import { type AnswerRecorder, createAnswerRecorder } from "./recorded-answer.ts";
-import { sendRecorded, streamRecorded } from "./recorded-replay.ts";
+import { sendRecorded, streamRecorded, tellRecorded } from "./recorded-replay.ts";
 import {
-  encodeAnswer,
-  encodeOutcome,
+  type Detail,
   encodeResultLine,
   encodeSample,
   encodeSummaryLine,
   encodeUsage,
 } from "./rewards-answer.ts";
 import type { RewardsRequest } from "./rewards-request.ts";
-import { runFinished, runNotFound } from "./runs-routes.ts";
-
-export type AdmitBatch = (origin: BatchOrigin) => Promise<Admission>;
 
 export interface RewardsRouteDeps {
   readonly admitBatch: AdmitBatch;
@@ -38,32 +35,20 @@ export interface RewardsRouteDeps {
 export function handleRewards(deps: RewardsRouteDeps) {
   return async (c: RewardsContext): Promise<Response> => {
     const { request, key } = await readKeyedRequest(deps, c);
-    const { runId } = request;
     const isStream = prefersStream(c.req.header("accept"));
-    const admission = await deps.admitBatch({
-      runId,
-      key,
-      deadlineMs: request.batch.deadlineMs,
-      signal: c.req.raw.signal,
-    });
-    switch (admission.kind) {
-      case "admitted":
-        return answerBatch(deps, c, request, { gradeBatch: admission.gradeBatch, key, isStream });
-      case "answered":
-        return isStream
-          ? streamRecorded(c, deps.log, admission.answer)
-          : sendRecorded(c, admission.answer, request.detail);
-      case "in_progress":
-        throw inProgress();
-      case "idempotency_mismatch":
-        throw mismatch();
-      case "run_not_found":
-        throw runNotFound(runId);
-      case "run_finished":
-        throw runFinished(runId);
-      default:
-        return admission satisfies never;
+    const gone = watchCaller(c);
+    const welcome = welcomeBatch(deps.admitBatch, request, { key, isStream, signal: gone.signal });
+    const isKnown = isStream ? await isSettledSoon(deps.clock, welcome) : true;
+    if (!isKnown) return streamAnswer(deps, c, { request, key, welcome, gone });
+    const known = await welcome;
+    if (known.kind === "answered") {
+      return isStream
+        ? streamRecorded(c, deps.log, known.answer)
+        : sendRecorded(c, known.answer, request.detail);
     }
+    return isStream
+      ? streamAnswer(deps, c, { request, key, welcome, gone })
+      : sendAnswer(c, request, recordUnderKey(known.gradeBatch, key, request.detail));
   };
 }
 
@@ -77,39 +62,17 @@ async function readKeyedRequest({ readRequest }: RewardsRouteDeps, c: RewardsCon
   return { request, key };
 }
 
-function inProgress(): Problem {
-  const detail =
-    "The first request with this Idempotency-Key is under way. Nothing was run for this one. Send it again: once the first is graded, the answer is the same.";
-  return new Problem("in_progress", detail);
-}
-
-function mismatch(): Problem {
-  const detail =
-    "This Idempotency-Key was sent with another body in the last hour. Nothing was run. Send the same body, or take a new key.";
-  return new Problem("idempotency_mismatch", detail);
-}
-
-interface Job {
-  readonly gradeBatch: GradeBatch;
-  readonly key: BatchKey | null;
-  readonly isStream: boolean;
-}
-
-function answerBatch(
-  deps: RewardsRouteDeps,
-  c: RewardsContext,
-  request: RewardsRequest,
-  job: Job,
-): Response | Promise<Response> {
-  const recorder = job.key === null ? null : createAnswerRecorder(request.detail);
-  const gradeBatch: GradeBatch = async (batch, hooks) => {
+/** The same grading, of which a record is made if the batch has a key. */
+function recordUnderKey(gradeBatch: GradeBatch, key: BatchKey | null, detail: Detail): GradeBatch {
+  if (key === null) return gradeBatch;
+  return async (batch, hooks) => {
+    const recorder = createAnswerRecorder(detail);
     try {
-      return await job.gradeBatch(batch, recorder === null ? hooks : withRecorder(hooks, recorder));
+      return await gradeBatch(batch, withRecorder(hooks, recorder));
     } finally {
-      recorder?.discard();
+      recorder.discard();
     }
   };
-  return job.isStream ? streamAnswer(deps, c, request, gradeBatch) : sendAnswer(c, request, gradeBatch);
 }
 
 function withRecorder(hooks: BatchHooks, recorder: AnswerRecorder): BatchHooks {
@@ -128,24 +91,30 @@ async function sendAnswer(
   request: RewardsRequest,
   gradeBatch: GradeBatch,
 ): Promise<Response> {
-  const results = new Array<SampleResult>(request.batch.samples.length);
-  const { rewards, usage } = await gradeBatch(request.batch, {
+  const text = createAnswerText(request.detail, request.batch.samples.length);
+  const answer = await gradeBatch(request.batch, {
     signal: c.req.raw.signal,
-    onSample: (index, result) => {
-      results[index] = result;
-    },
+    onSample: text.add,
+    answerBytes: text.bytes,
   });
-  const outcome = encodeOutcome(results, request.detail);
-  return c.json(encodeAnswer(rewards, outcome, encodeUsage(usage), c.get("requestId")));
+  return c.body(text.finish(answer, c.get("requestId")), 200, { "content-type": "application/json" });
+}
+
+interface StreamedBatch {
+  readonly request: RewardsRequest;
+  readonly key: BatchKey | null;
+  /** May still be waited for. */
+  readonly welcome: Promise<Welcome>;
+  readonly gone: AbortController;
 }
 
 function streamAnswer(
   { clock, log }: RewardsRouteDeps,
   c: RewardsContext,
-  { batch, detail }: RewardsRequest,
-  gradeBatch: GradeBatch,
+  { request: { batch, detail }, key, welcome, gone }: StreamedBatch,
 ): Response {
-  return streamLines(c, log, async (lines, gone) => {
+  const requestId = c.get("requestId");
+  const tell = async (lines: LineWriter) => {
     const total = batch.samples.length;
     let done = 0;
     const progress = reportProgress(clock, () => void lines.write({ type: "progress", done, total }));
@@ -153,10 +122,17 @@ function streamAnswer(
       done += 1;
       lines.gather(encodeResultLine(index, encodeSample(result, detail)));
     };
-    const grading = gradeBatch(batch, { signal: gone, onSample });
-    const { rewards, usage } = await grading.finally(progress.stop);
-    await lines.write(encodeSummaryLine(rewards, encodeUsage(usage), c.get("requestId")));
-  });
+    const answering = welcome.then(async (known) => {
+      if (known.kind === "answered") return known;
+      const gradeBatch = recordUnderKey(known.gradeBatch, key, detail);
+      const hooks = { signal: gone.signal, onSample, answerBytes: lines.bytes };
+      return { kind: "graded", ...(await gradeBatch(batch, hooks)) } as const;
+    });
+    const answer = await answering.finally(progress.stop);
+    if (answer.kind === "answered") return tellRecorded(lines, gone.signal, answer.answer, requestId);
+    await lines.write(encodeSummaryLine(answer.rewards, encodeUsage(answer.usage), requestId));
+  };
+  return streamLines(c, log, tell, gone);
 }
 
 /** Whether the caller would rather have lines than one JSON value. Among equals, the one that it names first. */

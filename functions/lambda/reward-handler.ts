@@ -7,6 +7,7 @@
  * gone: the batch is graded to its end.
  */
 import type { Writable } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
 import { holdEventLoop } from "../adapters/event-loop.ts";
 import {
   type FunctionUrlEvent,
@@ -22,6 +23,7 @@ import { describeError } from "../log-lines.ts";
 import { runIdPattern } from "../pool/runs/run-wish.ts";
 import { Fault } from "../rewards/faults.ts";
 import type { RequestHost } from "../rewards/hosted-batches.ts";
+import { createUnderWay, type UnderWay } from "../rewards/under-way.ts";
 import { type Service, type ServiceSettings, wireService } from "../wiring.ts";
 import { currentInvocation, type Invocation, type LambdaContext, runInvocation } from "./invocation.ts";
 import { createLambdaTelemetry, type LambdaTelemetry } from "./telemetry.ts";
@@ -34,22 +36,36 @@ export type RewardHandler = (
 
 declare const awslambda: StreamingRuntime;
 
+/** How long answers may take once their batches are over, and what was written of them to leave the process. */
+const lastAnswersMs = 500;
+const handedOverMs = 100;
+
 type FetchingApp = Pick<Service["app"], "fetch">;
 
 /** Makes the handler. What is wrong with the settings is its answer to every request but that for its liveness. */
 export function createRewardHandler(readSettings: () => ServiceSettings): RewardHandler {
   const telemetry = createLambdaTelemetry();
-  const app = wireOrExplain(readSettings, telemetry);
+  const answers = createUnderWay();
+  const app = wireOrExplain(readSettings, telemetry, answers);
   return awslambda.streamifyResponse(async (event, stream, context) => {
     const invocation: Invocation = { context, ...identify(event, context) };
     await runInvocation(invocation, async () => {
-      const response = await answer(app, event, invocation.requestId, telemetry);
-      await send(response, stream, telemetry);
+      const end = answers.begin();
+      try {
+        const response = await answer(app, event, invocation.requestId, telemetry);
+        await send(response, stream, telemetry);
+      } finally {
+        end();
+      }
     });
   });
 }
 
-function wireOrExplain(readSettings: () => ServiceSettings, telemetry: LambdaTelemetry): FetchingApp {
+function wireOrExplain(
+  readSettings: () => ServiceSettings,
+  telemetry: LambdaTelemetry,
+  answers: UnderWay,
+): FetchingApp {
   try {
     const service = wireService(readSettings(), {
       clock: systemClock,
@@ -57,7 +73,8 @@ function wireOrExplain(readSettings: () => ServiceSettings, telemetry: LambdaTel
       host: hostOf(telemetry),
     });
     // Only a process with an extension beside it is told before its end; programs of a batch end then, too.
-    process.once("SIGTERM", () => void holdEventLoop(service.stop).finally(() => process.exit(0)));
+    const end = () => holdEventLoop(() => closeDown(service, answers)).finally(() => process.exit(0));
+    process.once("SIGTERM", () => void end());
     return service.app;
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
@@ -68,6 +85,13 @@ function wireOrExplain(readSettings: () => ServiceSettings, telemetry: LambdaTel
     });
     return createMisconfiguredApp(error);
   }
+}
+
+/** Whoever waits for a batch is told to send it again before the process ends: the platform leaves it two seconds. */
+async function closeDown(service: Service, answers: UnderWay): Promise<void> {
+  await service.stop();
+  await Promise.race([answers.idle(), sleep(lastAnswersMs)]);
+  await sleep(handedOverMs);
 }
 
 function hostOf(telemetry: LambdaTelemetry): RequestHost {

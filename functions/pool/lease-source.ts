@@ -3,6 +3,7 @@
  */
 import type { Fault } from "../rewards/faults.ts";
 import type { AcquireOptions, WorkerSource } from "../rewards/ports.ts";
+import { batchTagOf } from "./batches/batch-tag.ts";
 import { holdLease, type PoolLease, type Released } from "./held-lease.ts";
 import { createLeaseContainer, type LeaseContainer, type PoolContext } from "./lease-container.ts";
 import { searchWorker } from "./search.ts";
@@ -22,6 +23,8 @@ export type PoolEvent =
 export interface LeaseDemand {
   readonly runId: string;
   readonly batchId: string;
+  /** Which attempt at it this is, if the batch has a record. */
+  readonly attemptNumber?: number;
   /** Workers that the run may hold at once; not looked at on the way without a read. */
   readonly runWorkers?: number;
   /** Workers that the pool should have at most, asked before a creation; all slots without it. */
@@ -59,8 +62,7 @@ export function createLeaseSource(
   return {
     forBatch: (demand) => ({
       acquire: (options) => acquire(container, demand, options),
-      isWantedElsewhere: () =>
-        isWanted({ runTag: shortTag(demand.runId), batchTag: shortTag(demand.batchId) }),
+      isWantedElsewhere: () => isWanted({ runTag: shortTag(demand.runId), batchTag: batchTagOf(demand) }),
     }),
     settled: container.creations.settled,
     creationFault: container.creations.lastFault,
@@ -74,7 +76,7 @@ async function acquire(
 ): Promise<PoolLease | null> {
   const found = await searchWorker(container, demand, options);
   if (found === null) return null;
-  const lease = handOut(container, shortTag(demand.batchId), found);
+  const lease = handOut(container, batchTagOf(demand), found);
   if (!options.signal.aborted) return lease;
   await lease.release("healthy"); // nobody is there to take it
   return null;

@@ -12,9 +12,11 @@
  * A creation is never cut off when its batch stops waiting (served otherwise, done, cancelled, out of time): it goes on,
  * and the worker is published free. An abandoned one would cost a sandbox and block its slot until the sweep.
  */
+
 import { Fault } from "../rewards/faults.ts";
 import { joinSignals } from "../rewards/joined-signal.ts";
 import type { AcquireOptions } from "../rewards/ports.ts";
+import { batchTagOf } from "./batches/batch-tag.ts";
 import type { CreationUnderWay } from "./container-creations.ts";
 import type { CreationResult } from "./creation.ts";
 import type { LeaseContainer } from "./lease-container.ts";
@@ -59,7 +61,7 @@ export async function searchWorker(
   const { clock } = container.ctx;
   const search: Search = {
     demand,
-    holder: { runTag: shortTag(demand.runId), batchTag: shortTag(demand.batchId) },
+    holder: { runTag: shortTag(demand.runId), batchTag: batchTagOf(demand) },
     startedAtMs: clock.nowMs(),
     deadlineAtMs,
     signal,

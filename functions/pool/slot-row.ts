@@ -37,7 +37,7 @@ export interface SlotRow {
   readonly supervisorVersion?: string;
   /** Tag of the run that the worker was created for. */
   readonly createdForRun?: string;
-  /** Tags of the run and batch that hold the lease; of a free worker, of the batch that it is kept for. */
+  /** Tags of the run and of the batch's attempt that hold the lease; of a free worker, of the batch that it is kept for. */
   readonly heldForRun?: string;
   readonly heldForBatch?: string;
 }

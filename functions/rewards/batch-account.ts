@@ -90,12 +90,16 @@ export function createBatchAccount(
       const at = entry?.at ?? (await findPlaceOrBlind(deps, batch));
       if (at === null) return;
       const noResult = { samples: 0, verdicts: {}, faults: 0, retries: 0, reportedMs: 0 };
-      // One with a key that was not cancelled is sent again, and is counted then.
-      const isCounted = !hasKey || (reason instanceof Fault && reason.code === "cancelled");
-      const write = isCounted ? writeBatchEntry : writeCostEntry;
+      const write = isLastAttempt(reason, hasKey) ? writeBatchEntry : writeCostEntry;
       await insist(deps, () => write(pool, at, { ...noResult, ...cost() }));
     },
   };
+}
+
+/** Whether nothing more comes of the batch: one that is to be sent again is counted then. */
+function isLastAttempt(reason: unknown, hasKey: boolean): boolean {
+  const code = reason instanceof Fault ? reason.code : null;
+  return hasKey ? code === "cancelled" : code !== "stopping";
 }
 
 /** Where a batch without an answer is counted; null when its run takes nothing more. */

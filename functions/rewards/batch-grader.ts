@@ -63,6 +63,7 @@ async function gradeBatch(deps: BatchGraderDeps, batch: Batch, hooks: BatchHooks
     deadlineAtMs: startedAtMs + batch.deadlineMs,
     maxWorkers: deps.config.maxWorkers,
     signal: hooks.signal,
+    ...(hooks.timeIsUp && { timeIsUp: hooks.timeIsUp }),
   });
   const usage = describeUsage({ board, plan, report, startedAtMs, endedAtMs: clock.nowMs() });
   try {

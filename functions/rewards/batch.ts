@@ -101,9 +101,19 @@ export interface BatchAnswer {
   readonly usage: Usage;
 }
 
+/** An answer as far as it is known: all of it, and what its caller has not been sent. */
+export interface AnswerBytes {
+  readonly total: number;
+  readonly unsent: number;
+}
+
 export interface BatchHooks {
-  /** Aborting it stops every program and makes the call throw a `cancelled` fault. */
+  /** Aborting it stops every program; the call throws the fault that is its reason, else `cancelled`. */
   readonly signal: AbortSignal;
+  /** Aborted when the batch must end before its deadline; what is not graded then is a `deadline_exceeded` fault. */
+  readonly timeIsUp?: AbortSignal;
+  /** How long the answer is by now, after the results that `onSample` was told. */
+  readonly answerBytes?: () => AnswerBytes;
   /** Called once per sample as it ends, in any order. Must not throw. */
   readonly onSample?: (index: number, result: SampleResult) => void;
   /**
@@ -117,8 +127,8 @@ export interface BatchHooks {
  * Grades one batch.
  *
  * Throws a `Fault` only when no program was started: `no_capacity`, `sandbox_unavailable`, `store_unavailable`,
- * `isolation_failed` or `misconfigured`; and `cancelled`, `in_progress` or `run_finished` when it was told to stop. Of a
- * batch with a key also `store_unavailable` when it was graded and its answer could not be recorded. Every other fault is
+ * `isolation_failed` or `misconfigured`; and `cancelled`, `in_progress`, `run_finished` or `stopping` when it was told to
+ * stop. Of a batch with a key also `store_unavailable` when it was graded and its answer could not be recorded. Every other fault is
  * data in a sample's result. All workers are back in the pool when it returns or throws.
  */
 export type GradeBatch = (batch: Batch, hooks: BatchHooks) => Promise<BatchAnswer>;

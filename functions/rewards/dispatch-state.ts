@@ -15,6 +15,8 @@ export interface DispatchSetup {
   readonly deadlineAtMs: number;
   readonly maxWorkers: number;
   readonly signal: AbortSignal;
+  /** Aborted when the deadline has come before its time. */
+  readonly timeIsUp?: AbortSignal;
 }
 
 /** A worker that is here. */

@@ -11,7 +11,8 @@
  */
 import { deadlineExceeded } from "./chunk-run.ts";
 import { createDispatch, type Dispatch, type DispatchSetup, noteChange, stopWith } from "./dispatch-state.ts";
-import { Fault } from "./faults.ts";
+import { type Fault, whyStopped } from "./faults.ts";
+import { joinSignals } from "./joined-signal.ts";
 import { recruit } from "./recruiting.ts";
 import { enlist } from "./serving.ts";
 import { noCapacity, nothingStarted } from "./unstarted.ts";
@@ -33,7 +34,7 @@ export interface DispatchReport {
  */
 export async function dispatch(setup: DispatchSetup): Promise<DispatchReport> {
   const state = createDispatch(setup);
-  const cancel = () => stopWith(state, new Fault("cancelled", "The batch was cancelled."));
+  const cancel = () => stopWith(state, whyStopped(setup.signal));
   setup.signal.addEventListener("abort", cancel, { once: true });
   if (setup.signal.aborted) cancel();
   const deadline = watchDeadline(state);
@@ -57,8 +58,10 @@ export async function dispatch(setup: DispatchSetup): Promise<DispatchReport> {
 }
 
 async function watchDeadline(state: Dispatch): Promise<void> {
-  const { clock, deadlineAtMs } = state.setup;
-  await clock.sleep(Math.max(0, deadlineAtMs - clock.nowMs()), state.stop.signal);
+  const { clock, deadlineAtMs, timeIsUp } = state.setup;
+  const end = joinSignals(state.stop.signal, timeIsUp);
+  await clock.sleep(Math.max(0, deadlineAtMs - clock.nowMs()), end.signal);
+  end.leave();
   if (state.stop.signal.aborted) return;
   state.timeIsUp = true;
   if (state.setup.board.programsRun() === 0) stopWith(state, explainNothing(state));

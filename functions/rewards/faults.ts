@@ -17,7 +17,8 @@ export type FaultCode =
   | "misconfigured"
   | "cancelled"
   | "in_progress"
-  | "run_finished";
+  | "run_finished"
+  | "stopping";
 
 export class Fault extends Error {
   readonly code: FaultCode;
@@ -53,4 +54,9 @@ export class Fault extends Error {
  */
 export function endsBatch({ code }: Fault): boolean {
   return code === "cancelled" || code === "in_progress" || code === "run_finished";
+}
+
+/** Why a batch was told to stop by this signal: for the fault that it was aborted with, else since nobody waits. */
+export function whyStopped({ reason }: AbortSignal): Fault {
+  return reason instanceof Fault ? reason : new Fault("cancelled", "The batch was cancelled.");
 }

@@ -4,7 +4,9 @@
  * A batch is over, and told of, before its answer is complete: nothing is sure to run afterwards.
  */
 import type { Batch, BatchAnswer, BatchHooks, GradeBatch, SampleResult, Usage } from "./batch.ts";
+import { closingMs, watchClosingTime } from "./closing-time.ts";
 import { endsBatch, Fault, type FaultCode } from "./faults.ts";
+import type { Clock } from "./ports.ts";
 import type { RunGrader } from "./run-grading.ts";
 
 /** How a batch went, in numbers. */
@@ -31,35 +33,45 @@ export interface RequestHost {
   reportBatch(report: BatchReport): void;
 }
 
-/** What follows a batch's deadline takes time, too: programs are stopped, workers given back, records written. */
-export const closingMs = 30_000;
-
 /** The same admission, of batches that end before the platform ends them and are reported to it. */
-export function hostBatches(admitBatch: RunGrader["admitBatch"], host: RequestHost): RunGrader["admitBatch"] {
+export function hostBatches(
+  admitBatch: RunGrader["admitBatch"],
+  host: RequestHost,
+  clock: Clock,
+): RunGrader["admitBatch"] {
   return async (origin) => {
     host.noteRun(origin.runId);
     const admission = await admitBatch(origin);
     if (admission.kind !== "admitted") return admission;
-    return { ...admission, gradeBatch: hostBatch(admission.gradeBatch, origin.runId, host) };
+    return { ...admission, gradeBatch: hostBatch(admission.gradeBatch, origin.runId, host, clock) };
   };
 }
 
-function hostBatch(gradeBatch: GradeBatch, runId: string, host: RequestHost): GradeBatch {
+function hostBatch(gradeBatch: GradeBatch, runId: string, host: RequestHost, clock: Clock): GradeBatch {
   return async (batch, hooks) => {
+    const samples = batch.samples.length;
+    const answerBytes = hooks.answerBytes ?? (() => ({ total: 0, unsent: 0 }));
+    const closing = watchClosingTime(clock, clock.nowMs() + host.timeLeftMs(), samples, answerBytes);
+    let done = 0;
     const faultCodes: Partial<Record<FaultCode, number>> = {};
     const onSample: BatchHooks["onSample"] = (index, result) => {
       countFault(faultCodes, result);
       hooks.onSample?.(index, result);
+      done += 1;
+      closing.look(samples - done);
     };
     const report = (more: Pick<BatchReport, "faults"> & Partial<BatchReport>) =>
-      host.reportBatch({ runId, samples: batch.samples.length, faultCodes, ...more });
+      host.reportBatch({ runId, samples, faultCodes, ...more });
     let answer: BatchAnswer;
     try {
-      answer = await gradeBatch(shorten(batch, host), { ...hooks, onSample });
+      const timeIsUp = closing.signal;
+      answer = await gradeBatch(shorten(batch, host), { ...hooks, onSample, timeIsUp });
     } catch (failure) {
       const isUnwanted = failure instanceof Fault && endsBatch(failure);
-      report({ failure, faults: isUnwanted ? 0 : batch.samples.length });
+      report({ failure, faults: isUnwanted ? 0 : samples });
       throw failure;
+    } finally {
+      closing.stop();
     }
     report({ usage: answer.usage, faults: answer.rewards.filter((reward) => reward === null).length });
     return answer;

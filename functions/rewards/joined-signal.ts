@@ -1,4 +1,4 @@
-/** A signal that is aborted as soon as one of several is. */
+/** A signal that is aborted as soon as one of several is, for the same reason. */
 export interface JoinedSignal {
   readonly signal: AbortSignal;
   /** Lets go of them; to be called in the end. */
@@ -11,9 +11,9 @@ export interface JoinedSignal {
  */
 export function joinSignals(...sources: readonly (AbortSignal | undefined)[]): JoinedSignal {
   const joined = new AbortController();
-  const end = () => joined.abort();
+  const end = (event: Event) => joined.abort((event.target as AbortSignal).reason);
   for (const source of sources) {
-    if (source?.aborted) end();
+    if (source?.aborted) joined.abort(source.reason);
     source?.addEventListener("abort", end, { once: true });
   }
   return {

@@ -3,25 +3,23 @@
  * batch's answer is complete. Workers are leased in the batch's own name.
  */
 import { setMaxListeners } from "node:events";
-import type { BatchClaim, BatchKey } from "../pool/batches/batch-record.ts";
-import { type BatchBeginning, beginBatch } from "../pool/batches/begin-batch.ts";
-import { endBatch } from "../pool/batches/end-batch.ts";
+import type { BatchClaim } from "../pool/batches/batch-record.ts";
 import type { HeldBatch, HoldBatchContext } from "../pool/batches/held-batch.ts";
 import type { LeaseSource } from "../pool/lease-source.ts";
-import type { Entry } from "../pool/runs/enter.ts";
 import { keepRunAlive } from "../pool/runs/keep-alive.ts";
-import { getRunRow, type RunRefusal } from "../pool/runs/read.ts";
+import { getRunRow } from "../pool/runs/read.ts";
 import { defaultRunId, type RunRow } from "../pool/runs/run-row.ts";
 import { rememberRuns } from "../pool/runs/target.ts";
 import type { SlotContext } from "../pool/slots/write.ts";
+import { type BatchOrigin, createAdmission, type Refused } from "./admission.ts";
 import type { Batch, BatchAnswer, BatchHooks, GradeBatch, SampleResult } from "./batch.ts";
 import { type BatchAccount, createBatchAccount, runFinished } from "./batch-account.ts";
 import { createBatchGrader } from "./batch-grader.ts";
-import { Fault } from "./faults.ts";
+import { Fault, whyStopped } from "./faults.ts";
 import { joinSignals } from "./joined-signal.ts";
 import { gradeUnderKey } from "./recorded-grading.ts";
 import { type RunEntries, rememberDefaultRun } from "./run-entries.ts";
-import { insistOnTable } from "./table-patience.ts";
+import { createUnderWay } from "./under-way.ts";
 import { watchWorkers } from "./watched-workers.ts";
 
 export interface RunGraderDeps {
@@ -35,59 +33,70 @@ export interface RunGraderDeps {
   readonly report: (fault: unknown) => void;
 }
 
-/** For whom a batch is graded. */
-export interface BatchOrigin {
-  readonly runId: string;
-  /** The batch's name and body, if its client gave it a key: then it can be cancelled by others, and sent again. */
-  readonly key: BatchKey | null;
-  /** How long the batch may take; what its admission took is not given to its grading again. Default: no waiting. */
-  readonly deadlineMs?: number;
-  /** Aborted when nobody waits for its answer any more. */
-  readonly signal?: AbortSignal;
-}
-
 /** `gradeBatch` is for this batch alone, and must be called. */
-export type Admission =
-  | { readonly kind: "admitted"; readonly gradeBatch: GradeBatch }
-  | Exclude<BatchBeginning, { readonly kind: "begun" }>
-  | RunRefusal;
+export type Admission = { readonly kind: "admitted"; readonly gradeBatch: GradeBatch } | Refused;
 
 export interface RunGrader {
-  /** Lets a batch of the run begin; the grader that it gets is for that batch alone. Throws the table's faults. */
+  /**
+   * Lets a batch of the run begin; the grader that it gets is for that batch alone. Throws the table's faults, and
+   * `stopping` or `cancelled` when it was told to stop.
+   */
   admitBatch(origin: BatchOrigin): Promise<Admission>;
-  /** Cancels all batches, also those still to come; resolves once nothing of them runs and their workers are back. */
+  /**
+   * Ends all batches as `stopping`, also those still to come; resolves once nothing of them runs, their workers are back
+   * and their records say that they are over.
+   */
   stop(): Promise<void>;
 }
 
 /** One per container. The graders throw what `GradeBatch` throws. */
 export function createRunGrader(deps: RunGraderDeps): RunGrader {
-  const { pool } = deps;
+  const { pool, report } = deps;
   const stopping = new AbortController();
   // Every batch listens to it, and there may be more than Node's default takes for a leak.
   setMaxListeners(0, stopping.signal);
-  const underWay = new Set<Promise<unknown>>();
+  const underWay = createUnderWay();
+  const entries = rememberDefaultRun(pool);
+  const admit = createAdmission({ pool, entries, underWay, report });
   const shared: Shared = {
     deps,
-    entries: rememberDefaultRun(pool),
+    entries,
     readTarget: rememberRuns(pool, pool.settings.slots).targetWorkers,
     async gradeUntilStopped(grade, hooks) {
       const { signal, leave } = joinSignals(hooks.signal, stopping.signal);
-      const grading = grade({ ...hooks, signal });
-      const settled = grading.catch(() => {}).finally(() => underWay.delete(settled));
-      underWay.add(settled);
-      return grading.finally(leave);
+      return grade({ ...hooks, signal }).finally(leave);
     },
   };
   return {
     async admitBatch(origin) {
+      if (stopping.signal.aborted) throw whyStopped(stopping.signal);
+      const askedAtMs = pool.clock.nowMs();
       const { signal, leave } = joinSignals(origin.signal, stopping.signal);
-      return admit(shared, origin, signal).finally(leave);
+      const end = underWay.begin(); // until the batch is graded
+      let isAdmitted = false;
+      try {
+        const entered = await admit(origin, signal);
+        if (entered.kind !== "entered") return entered;
+        isAdmitted = true;
+        const gradeBatch = createGrader(shared, entered, askedAtMs);
+        return { kind: "admitted", gradeBatch: (batch, hooks) => gradeBatch(batch, hooks).finally(end) };
+      } finally {
+        leave();
+        if (!isAdmitted) end();
+      }
     },
     async stop() {
-      stopping.abort();
-      while (underWay.size > 0) await Promise.all(underWay);
+      stopping.abort(serviceStops());
+      await underWay.idle();
     },
   };
+}
+
+/** Why a process that is told to stop has no answer for a batch. Whoever sends it again has it graded by the next one. */
+function serviceStops(): Fault {
+  const detail =
+    "The service is being stopped or restarted before the batch was graded, and nothing of it was kept. Send it again, with the same Idempotency-Key if it has one.";
+  return new Fault("stopping", detail);
 }
 
 interface Shared {
@@ -101,27 +110,18 @@ interface Shared {
   ): Promise<BatchAnswer>;
 }
 
-async function admit(shared: Shared, origin: BatchOrigin, signal: AbortSignal): Promise<Admission> {
-  const { deps, entries, readTarget } = shared;
-  const { pool } = deps;
-  const { runId, key, deadlineMs = 0 } = origin;
-  const askedAtMs = pool.clock.nowMs();
-  const waiting = { deadlineAtMs: askedAtMs + deadlineMs, signal };
-  const insist = <Value>(work: () => Promise<Value>) =>
-    insistOnTable({ ...pool, report: deps.report }, waiting, work);
-  const beginning = key === null ? null : await beginInsisting(pool, key, insist);
-  if (beginning !== null && beginning.kind !== "begun") return beginning;
-  const claim = beginning?.claim ?? null;
-  const entry = await enterClaimed(deps, () => insist(() => entries.enter(runId)), claim);
-  if (entry.kind !== "entered") return entry;
-  const gradeBatch: GradeBatch = (wanted, hooks) => {
-    const beganAtMs = pool.clock.nowMs();
+/** The grader of one admitted batch, whose deadline counts from when it was asked for. */
+function createGrader(
+  { deps, gradeUntilStopped, ...shared }: Shared,
+  { run, claim }: { readonly run: RunRow; readonly claim: BatchClaim | null },
+  askedAtMs: number,
+): GradeBatch {
+  return (wanted, hooks) => {
+    const beganAtMs = deps.pool.clock.nowMs();
     const batch = shortenBy(wanted, beganAtMs - askedAtMs);
-    const batchId = claim?.batchId ?? deps.newId();
-    const job = { run: entry.run, beganAtMs, batchId, entries, readTarget };
-    return shared.gradeUntilStopped((joined) => gradeAdmitted(deps, job, claim, batch, joined), hooks);
+    const job = { ...shared, run, beganAtMs, batchId: claim?.batchId ?? deps.newId() };
+    return gradeUntilStopped((joined) => gradeAdmitted(deps, job, claim, batch, joined), hooks);
   };
-  return { kind: "admitted", gradeBatch };
 }
 
 interface BatchJob {
@@ -135,33 +135,8 @@ interface BatchJob {
   readonly readTarget: () => Promise<number>;
 }
 
-function beginInsisting(
-  pool: HoldBatchContext,
-  key: BatchKey,
-  insist: (begin: () => Promise<BatchBeginning>) => Promise<BatchBeginning>,
-): Promise<BatchBeginning> {
-  const attempt = pool.newId();
-  return insist(() => beginBatch(pool, key, attempt));
-}
-
 function shortenBy(batch: Batch, tookMs: number): Batch {
   return tookMs > 0 ? { ...batch, deadlineMs: Math.max(1, batch.deadlineMs - tookMs) } : batch;
-}
-
-/** Enters the run. A batch that has claimed its record and can't be graded is over. */
-async function enterClaimed(
-  { pool, report }: RunGraderDeps,
-  enter: () => Promise<Entry>,
-  claim: BatchClaim | null,
-): Promise<Entry> {
-  let isEntered = false;
-  try {
-    const entry = await enter();
-    isEntered = entry.kind === "entered";
-    return entry;
-  } finally {
-    if (!isEntered && claim !== null) await endBatch(pool, claim).catch(report);
-  }
 }
 
 function gradeAdmitted(
@@ -241,10 +216,11 @@ function isOfFinishedRun(error: unknown): boolean {
  * sure then, also while the remembered target is older than the run.
  */
 function leaseFor(deps: RunGraderDeps, job: BatchJob, account: BatchAccount) {
-  const { run, batchId, readTarget } = job;
+  const { run, batchId, held, readTarget } = job;
   return deps.leases.forBatch({
     runId: run.runId,
     batchId,
+    ...(held === null ? {} : { attemptNumber: held.attemptNumber }),
     runWorkers: run.workers,
     onStart: account.addStart,
     targetWorkers: async () =>

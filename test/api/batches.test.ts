@@ -4,7 +4,10 @@ import { BatchCancelled } from "../../functions/api/run-schemas.ts";
 import { failing } from "../pool/broken-table.ts";
 import { batchOf, createRunsWorld } from "./runs-world.ts";
 
-const keyed = (key: string, body: unknown = batchOf(["hang"])) => ({
+/** One case, so that one worker has all of the batch. */
+const oneCase = { tasks: { t: { test_cases: [{ input: "1", output: "1" }] } } };
+const hanging = batchOf(["hang"], oneCase);
+const keyed = (key: string, body: unknown = hanging) => ({
   method: "POST",
   body,
   headers: { "idempotency-key": key },
@@ -118,6 +121,27 @@ describe("DELETE /v1/batches/{key}", () => {
     expect(await world.answer(sent)).toMatchObject(cancelled);
   });
 
+  it("takes no worker of the batch that is sent again under its key before all have stopped", async () => {
+    const world = createRunsWorld();
+    const one = world.container();
+    const sent = one.send("/v1/rewards", keyed("a"));
+    await world.settle();
+    await world.clock.pass(1_500);
+    expect(world.hands.running.size).toBe(1);
+    world.hands.stopsInMs = 2_000;
+    const deleting = world.container().send("/v1/batches/a", cancelling);
+    await world.settle();
+    await world.clock.pass(100);
+    const many = Array.from({ length: 12 }, (_, index) => `slow ${index}`);
+    const again = one.send("/v1/rewards", keyed("a", batchOf(many)));
+    await world.settle();
+    expect((await world.answer(deleting)).body).toEqual({ cancelled: true, stopped: 1 });
+    const { rewards, usage } = (await world.answer(again)).body;
+    expect(rewards).toEqual(many.map(() => 1));
+    expect(usage).toMatchObject({ retries: 0 });
+    expect(await world.answer(sent)).toMatchObject(cancelled);
+  });
+
   it.each([
     ["never sent", "b", {}],
     ["sent with another API key", "a%2F1", { authorization: "Bearer another-key" }],
@@ -157,7 +181,7 @@ describe("a worker that is lost to nobody's cancellation", () => {
     const table = failing(world.table, (operation) => (operation === "get" && asks ? "unsent" : "no"));
     let asks = false;
     const other = world.container({ table });
-    const sent = other.send("/v1/rewards", keyed("b", batchOf(["hang"])));
+    const sent = other.send("/v1/rewards", keyed("b"));
     await world.settle();
     await world.clock.pass(3_000);
     asks = true;
@@ -170,17 +194,6 @@ describe("a worker that is lost to nobody's cancellation", () => {
     expect(new Set(codes)).toEqual(new Set(["store_unavailable"]));
     asks = false;
     await world.clock.run(Promise.all([one.stop(), other.stop()]));
-    expect(await world.answer(sent)).toMatchObject(cancelled);
-  });
-});
-
-describe("a container that is told to stop", () => {
-  it("cancels what it has and what comes, and gives its workers back", async () => {
-    const { world, one, sent } = await startHanging();
-    await world.clock.run(one.stop());
-    expect(await world.answer(sent)).toMatchObject(cancelled);
-    expect(world.states()).toEqual(["ready"]);
-    const late = await one.call("/v1/rewards", { method: "POST", body: batchOf(["right"]) });
-    expect(late).toMatchObject(cancelled);
+    expect(await world.answer(sent)).toMatchObject({ body: { code: "stopping" } });
   });
 });

@@ -8,6 +8,8 @@ import { jsonHeaders } from "./test-app.ts";
 
 type Container = ReturnType<RunsWorld["container"]>;
 
+/** One case, so that one worker has all of the batch. */
+const oneCase = { tasks: { t: { test_cases: [{ input: "1", output: "1" }] } } };
 const json = "application/json";
 const ndjson = "application/x-ndjson";
 const cancelling = { method: "DELETE" };
@@ -191,12 +193,12 @@ describe("a batch that is sent again under its key", () => {
   it.each([json, ndjson])("is refused as %s while the first is under way", async (accept) => {
     const world = createRunsWorld();
     const one = world.container();
-    const first = one.send("/v1/rewards", keyed(batchOf(["hang"])));
+    const first = one.send("/v1/rewards", keyed(batchOf(["hang"], oneCase)));
     await world.settle();
     await world.clock.pass(1_500);
     const refused = await world
       .container()
-      .send("/v1/rewards", keyed(batchOf(["hang"]), { accept, "x-request-id": "second" }));
+      .send("/v1/rewards", keyed(batchOf(["hang"], oneCase), { accept, "x-request-id": "second" }));
     expect(refused.status).toBe(409);
     expect(refused.headers.get("retry-after")).toBe("2");
     expect(await refused.json()).toMatchObject({ code: "in_progress", request_id: "second" });
@@ -262,7 +264,7 @@ describe("what is not recorded runs again:", () => {
   it("a batch for which there was no worker", async () => {
     const world = createRunsWorld({ settings: { slots: 1 } });
     const one = world.container();
-    const hanging = one.send("/v1/rewards", { method: "POST", body: batchOf(["hang"]) });
+    const hanging = one.send("/v1/rewards", { method: "POST", body: batchOf(["hang"], oneCase) });
     await world.settle();
     await world.clock.pass(1_500);
     const body = batchOf(["right"], { options: { deadline_ms: 2_000 } });
@@ -281,7 +283,7 @@ describe("what is not recorded runs again:", () => {
       method: "POST",
       signal: gone.signal,
       headers: { ...jsonHeaders, "idempotency-key": "step/1" },
-      body: JSON.stringify(batchOf(["hang"])),
+      body: JSON.stringify(batchOf(["hang"], oneCase)),
     });
     await world.settle();
     await world.clock.pass(1_500);
@@ -293,7 +295,7 @@ describe("what is not recorded runs again:", () => {
   it("a cancelled batch", async () => {
     const world = createRunsWorld();
     const [one, other] = [world.container(), world.container()];
-    const sent = one.send("/v1/rewards", keyed(batchOf(["hang"])));
+    const sent = one.send("/v1/rewards", keyed(batchOf(["hang"], oneCase)));
     await world.settle();
     await world.clock.pass(1_500);
     expect((await other.call("/v1/batches/step%2F1", cancelling)).body).toEqual({
@@ -321,11 +323,11 @@ describe("the holder of a batch", () => {
   it("keeps it for as long as it works", async () => {
     const world = createRunsWorld();
     const [one, other] = [world.container(), world.container()];
-    const first = one.send("/v1/rewards", keyed(batchOf(["hang"])));
+    const first = one.send("/v1/rewards", keyed(batchOf(["hang"], oneCase)));
     await world.settle();
     for (let minute = 0; minute < 5; minute += 1) {
       await world.clock.pass(60_000);
-      const refused = await other.send("/v1/rewards", keyed(batchOf(["hang"])));
+      const refused = await other.send("/v1/rewards", keyed(batchOf(["hang"], oneCase)));
       expect(await refused.json()).toMatchObject({ code: "in_progress" });
     }
     expect(executions(world)).toBe(1);
@@ -338,7 +340,8 @@ describe("the holder of a batch", () => {
     const { table, freeze } = freezable(world.table);
     const dead = world.container({ table });
     const survivors = [world.container(), world.container()];
-    const body = batchOf(["right", "slow", "crash"]);
+    await survivors[0]?.register("one-worker", 1);
+    const body = batchOf(["right", "slow", "crash"], { run_id: "one-worker" });
     dead.send("/v1/rewards", keyed(body)).catch(() => {});
     await world.settle();
     await world.clock.pass(100);
@@ -385,13 +388,13 @@ describe("the holder of a batch", () => {
     const world = createRunsWorld();
     const { table, freeze, thaw } = freezable(world.table);
     const frozen = world.container({ table });
-    const sent = frozen.send("/v1/rewards", keyed(batchOf(["hang"])));
+    const sent = frozen.send("/v1/rewards", keyed(batchOf(["hang"], oneCase)));
     await world.settle();
     await world.clock.pass(2_000);
     freeze();
     await world.clock.pass(70_000);
     const other = world.container();
-    const next = other.send("/v1/rewards", keyed(batchOf(["hang"])));
+    const next = other.send("/v1/rewards", keyed(batchOf(["hang"], oneCase)));
     await world.settle();
     await world.clock.pass(5_000);
     thaw();
@@ -399,7 +402,7 @@ describe("the holder of a batch", () => {
     await world.clock.pass(5_000);
     expect(world.hands.running.size).toBe(1);
     await world.clock.run(other.stop());
-    expect(await world.answer(next)).toMatchObject({ body: { code: "cancelled" } });
+    expect(await world.answer(next)).toMatchObject({ body: { code: "stopping" } });
   });
 });
 

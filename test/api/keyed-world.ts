@@ -1,4 +1,5 @@
 /** Containers of the product over one embedded table, in real time, with workers that run what they are told to. */
+import { setMaxListeners } from "node:events";
 import { createApp } from "../../functions/api/app.ts";
 import { hashApiKey } from "../../functions/api/authentication.ts";
 import type { PoolLease } from "../../functions/pool/held-lease.ts";
@@ -24,6 +25,7 @@ export async function createKeyedWorld() {
   /** A container of its own; `kill` is its sudden end. */
   function container() {
     const life = new AbortController();
+    setMaxListeners(0, life.signal); // all who sleep in it
     /** Nothing that a dead process calls is sent, and no answer reaches it. */
     const alive = async <T>(call: () => Promise<T>): Promise<T> => {
       const answer = life.signal.aborted ? null : await call();
@@ -75,16 +77,18 @@ function wait(ms: number, signal: AbortSignal | undefined, death: AbortSignal): 
   return new Promise((resolve) => {
     if (death.aborted) return;
     if (signal?.aborted) return resolve();
-    const timer = setTimeout(resolve, ms);
-    death.addEventListener("abort", () => clearTimeout(timer), { once: true });
-    signal?.addEventListener(
-      "abort",
-      () => {
-        clearTimeout(timer);
-        if (!death.aborted) resolve();
-      },
-      { once: true },
-    );
+    const leave = () => {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", wake);
+      death.removeEventListener("abort", leave);
+    };
+    const wake = () => {
+      leave();
+      resolve();
+    };
+    const timer = setTimeout(wake, ms);
+    signal?.addEventListener("abort", wake);
+    death.addEventListener("abort", leave);
   });
 }
 

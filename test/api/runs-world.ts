@@ -123,7 +123,7 @@ function createHands(clock: Clock) {
   const fences = new Map<string, number>();
   /** `executed 3` or `stopped 4`, with the fence. */
   const log: string[] = [];
-  const hands = { running, log, confirms: true, attach, stopper: {} as WorkerStopper };
+  const hands = { running, log, confirms: true, stopsInMs: 0, attach, stopper: {} as WorkerStopper };
 
   function raise(sandboxId: string, fence: number): void {
     if (fence < (fences.get(sandboxId) ?? 0)) throw new Fault("supervisor_protocol", "stale_token");
@@ -159,6 +159,7 @@ function createHands(clock: Clock) {
   hands.stopper = {
     async stop({ sandboxId }, fence) {
       raise(sandboxId, fence);
+      if (hands.stopsInMs > 0) await clock.sleep(hands.stopsInMs);
       if (!hands.confirms) throw new Fault("worker_lost", "no answer");
       log.push(`stopped ${fence}`);
     },

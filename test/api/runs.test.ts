@@ -402,6 +402,6 @@ describe("DELETE /v1/runs/{id}", () => {
     expect(await world.answer(waiting)).toMatchObject({ status: 409, body: { code: "run_finished" } });
     expect(world.hands.running.size).toBe(1);
     await world.clock.run(one.stop());
-    expect(await world.answer(holding)).toMatchObject({ status: 409, body: { code: "cancelled" } });
+    expect(await world.answer(holding)).toMatchObject({ status: 503, body: { code: "stopping" } });
   });
 });

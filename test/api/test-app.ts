@@ -1,6 +1,7 @@
 /** The app with scripted workers behind it. */
 import { createApp } from "../../functions/api/app.ts";
 import { hashApiKey } from "../../functions/api/authentication.ts";
+import type { AdmitBatch } from "../../functions/api/batch-admission.ts";
 import type { CancelBatch } from "../../functions/api/batches-route.ts";
 import type { ProbeReadiness } from "../../functions/api/health-routes.ts";
 import type { LogEvent } from "../../functions/api/log.ts";
@@ -8,6 +9,7 @@ import type { ProblemBody } from "../../functions/api/problem.ts";
 import type { RunService } from "../../functions/pool/runs/run-service.ts";
 import type { GradeBatch } from "../../functions/rewards/batch.ts";
 import { createBatchGrader } from "../../functions/rewards/batch-grader.ts";
+import { hostBatches, type RequestHost } from "../../functions/rewards/hosted-batches.ts";
 import {
   createScriptedWorkers,
   type ScriptedWorkers,
@@ -29,6 +31,8 @@ export interface TestAppOptions extends ScriptedWorkersOptions {
   readonly probeReadiness?: ProbeReadiness;
   readonly cancelBatch?: CancelBatch;
   readonly signedCallers?: boolean;
+  /** When the platform ends requests, counted from now. Default: never. */
+  readonly endsInMs?: number;
 }
 
 export function createTestApp(options: TestAppOptions = {}): TestApp {
@@ -42,12 +46,14 @@ export function createTestApp(options: TestAppOptions = {}): TestApp {
     newId: () => `chunk-${++chunks}`,
     config: { maxWorkers: 2 },
   });
+  const admitBatch: AdmitBatch = async ({ runId }) =>
+    runId === "default"
+      ? { kind: "admitted", gradeBatch: options.gradeBatch ?? graded }
+      : { kind: "run_not_found" };
+  const host = options.endsInMs === undefined ? null : hostThatEndsIn(options.endsInMs, clock);
   const app = createApp({
     apiKeyHashes: [hashApiKey("an-older-key"), hashApiKey(apiKey)],
-    admitBatch: async ({ runId }) =>
-      runId === "default"
-        ? { kind: "admitted", gradeBatch: options.gradeBatch ?? graded }
-        : { kind: "run_not_found" },
+    admitBatch: host === null ? admitBatch : hostBatches(admitBatch, host, clock),
     runs: noRuns,
     ...(options.signedCallers && { signedCallers: true, apiKeyHashes: [] }),
     cancelBatch: options.cancelBatch ?? (async () => ({ kind: "batch_not_found" })),
@@ -57,6 +63,11 @@ export function createTestApp(options: TestAppOptions = {}): TestApp {
     log: (event) => logged.push(event),
   });
   return { app, workers, clock, logged };
+}
+
+function hostThatEndsIn(ms: number, clock: VirtualClock): RequestHost {
+  const endsAtMs = clock.nowMs() + ms;
+  return { timeLeftMs: () => endsAtMs - clock.nowMs(), noteRun: () => {}, reportBatch: () => {} };
 }
 
 /** For tests that are not about runs. */

@@ -112,9 +112,10 @@ describe("every worker", () => {
       { nulls: "supervisor_protocol" },
     ),
     ever(
-      "is cut off before its first line: there are no rewards",
+      "is cut off before its first line, to the end: nothing was started",
       { kind: "cut", afterBytes: 0 },
-      { nulls: "worker_lost" },
+      { refused: "sandbox_unavailable", says: /answered too late/ },
+      10_000,
     ),
     ever(
       "refuses its token: there are no rewards",
@@ -131,7 +132,12 @@ describe("every worker", () => {
       edited(/"status":"exited","exit_code":0/, '"status":"isolation_failed","detail":"why"'),
       { someNulls: "isolation_failed" },
     ),
-    ever("is unreachable (502): there are no rewards", status(502), { nulls: "worker_lost" }),
+    ever(
+      "is unreachable (502) to the end: nothing was started",
+      status(502),
+      { refused: "sandbox_unavailable", says: /answered too late/ },
+      10_000,
+    ),
     ever(
       "is refused by the proxy (503) to the end: nothing was started",
       status(503),

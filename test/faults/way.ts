@@ -25,10 +25,14 @@ interface Flow {
   readonly near: Socket;
   readonly far: Socket;
   isForgotten: boolean;
+  /** When the next piece of a slow upload is due. */
+  dueAtMs: number;
 }
 
 /** So that a rate is a rate, whatever the kernel's buffers take. */
 const pieceBytes = 4_096;
+/** Nobody makes up for more than so much lost time. */
+const latestMs = 20;
 
 /** Listens on a free port of loopback, or on this one. */
 export async function openWay(to: string, at = 0): Promise<Way> {
@@ -40,14 +44,17 @@ export async function openWay(to: string, at = 0): Promise<Way> {
     if (bytesPerSecond === Number.POSITIVE_INFINITY) return void flow.far.write(bytes);
     flow.near.pause();
     for (let at = 0; at < bytes.length && !flow.isForgotten; at += pieceBytes) {
-      await new Promise((resolve) => setTimeout(resolve, (pieceBytes / bytesPerSecond) * 1_000).unref());
+      // By what is due since the first: a timer that is late doesn't make the way slower than it is said to be.
+      flow.dueAtMs = Math.max(flow.dueAtMs, Date.now() - latestMs) + (pieceBytes / bytesPerSecond) * 1_000;
+      const waitMs = flow.dueAtMs - Date.now();
+      if (waitMs > 0) await new Promise((resolve) => setTimeout(resolve, waitMs).unref());
       flow.far.write(bytes.subarray(at, at + pieceBytes));
     }
     flow.near.resume();
   };
   const server = net.createServer((near) => {
     count += 1;
-    const flow: Flow = { near, far: net.connect(Number(port), hostname), isForgotten: false };
+    const flow: Flow = { near, far: net.connect(Number(port), hostname), isForgotten: false, dueAtMs: 0 };
     flows.add(flow);
     for (const [from, other] of [
       [near, flow.far],

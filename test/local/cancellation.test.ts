@@ -165,7 +165,7 @@ it("ends the programs of a server that is told to stop", async () => {
   const exited = once(server.child, "exit");
   server.child.kill("SIGTERM");
   console.log(`SIGTERM: stopped after ${(await untilStopped()).toFixed(0)} ms`);
-  expect(await (await answer).json()).toMatchObject({ status: 409, code: "cancelled" });
+  expect(await (await answer).json()).toMatchObject({ status: 503, code: "stopping" });
   expect(await exited).toEqual([0, null]);
   await expectReuse();
 }, 60_000);

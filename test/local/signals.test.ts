@@ -83,7 +83,9 @@ describe("npm run local in the middle of batches", () => {
       for (const answer of answers) {
         const response = await answer;
         const last = JSON.parse((await response.text()).trim().split("\n").at(-1) ?? "");
-        expect(last, JSON.stringify(last)).toMatchObject({ code: expect.any(String) });
+        // Where the signal reached the graded programs, too, they may be over before their service knows why.
+        const code = to === "all" ? expect.any(String) : "stopping";
+        expect(last, JSON.stringify(last)).toMatchObject({ code });
         expect(last).not.toHaveProperty("rewards");
       }
       // npm is no program of ours: what it makes of a SIGHUP is its own end.

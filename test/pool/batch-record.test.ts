@@ -57,13 +57,13 @@ describe("a batch's record", () => {
     const one = await begun(ctx);
     expect(await beginBatch(ctx, key)).toEqual({ kind: "in_progress" });
     expect(await extendBatch(ctx, one)).toBe(true);
-    expect(await markCancelled(ctx, "b")).toBe("cancelled");
+    expect(await markCancelled(ctx, "b")).toMatchObject({ state: "cancelled" });
     expect(await extendBatch(ctx, one)).toBe(false);
     const two = await begun(ctx);
     expect(await readBatch(ctx, "b")).toMatchObject({ state: "running", fence: two.fence });
     await answerBatch(ctx, two, answer);
     expect(await beginBatch(ctx, key)).toEqual({ kind: "answered", answer });
-    expect(await markCancelled(ctx, "b")).toBe("answered");
+    expect(await markCancelled(ctx, "b")).toMatchObject({ state: "answered" });
   });
 
   it.each([

@@ -109,7 +109,7 @@ export const batchScenes: readonly Scene[] = [
       const claim = await begun(ctx);
       await markCancelled(ctx, "b");
       await answerBatch(ctx, claim, answer);
-      return (await markCancelled(ctx, "b")) === "cancelled";
+      return (await markCancelled(ctx, "b"))?.state === "cancelled";
     },
   },
   {
@@ -129,7 +129,7 @@ export const batchScenes: readonly Scene[] = [
       const claim = await begun(ctx);
       await markCancelled(ctx, "b");
       await endBatch(ctx, claim);
-      return (await markCancelled(ctx, "b")) === "cancelled";
+      return (await markCancelled(ctx, "b"))?.state === "cancelled";
     },
   },
   {
@@ -159,7 +159,7 @@ export const batchScenes: readonly Scene[] = [
       const ctx = testHandler(table);
       const claim = await begun(ctx);
       const meanwhile = before(table, cancelBatchExpression, () => endBatch(ctx, claim));
-      return (await markCancelled({ ...ctx, table: meanwhile }, "b")) === "over";
+      return (await markCancelled({ ...ctx, table: meanwhile }, "b"))?.state === "over";
     },
   },
 ];

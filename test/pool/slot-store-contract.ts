@@ -1,5 +1,6 @@
 /** What the slots promise, over any implementation of the table. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { batchTagOf } from "../../functions/pool/batches/batch-tag.ts";
 import { readPoolId } from "../../functions/pool/identity.ts";
 import { createLeaseSource } from "../../functions/pool/lease-source.ts";
 import { emptySlots, expiredWorkers, fitWorkers, keptFor, readPool } from "../../functions/pool/pool-view.ts";
@@ -165,7 +166,7 @@ export function describeSlotStore(name: string, open: () => Promise<OpenTable>):
         const fence = { name: "age", update: "SET #f = :f", clauses: [], columns: { "#f": "f" } };
         await present(await emptySlot(long, await slotIn(long, "draining")));
         await table.update(slotKey(0), fence, { ":f": 999_999 });
-        await leased(long, 0);
+        await leased(long, 0, { ...anna, batchTag: batchTagOf({ batchId: "b", attemptNumber: 9 }) });
         await admitCreation(long);
         await readPoolId(table, () => "0123456789abcdef");
         const rows = await table.query(poolPartition);

@@ -1,7 +1,12 @@
 /** Finishing a run: the answer comes when the provider itself shows nothing of it any more. */
 import { afterEach, describe, expect, it } from "vitest";
+import type { Table } from "../../functions/pool/ports.ts";
+import { enterRun } from "../../functions/pool/runs/enter.ts";
+import { markFinished } from "../../functions/pool/runs/finish.ts";
 import { getRun } from "../../functions/pool/runs/read.ts";
+import { defaultRunId } from "../../functions/pool/runs/run-row.ts";
 import { shortTag } from "../../functions/pool/slot-row.ts";
+import { acquireSlot } from "../../functions/pool/slots/acquire.ts";
 import { finishRun } from "../../functions/pool/sweep/finish-run.ts";
 import { Fault } from "../../functions/rewards/faults.ts";
 import { someChunk } from "./fake-cloud.ts";
@@ -12,6 +17,7 @@ import {
   type SweepWorld,
   type SweepWorldOptions,
 } from "./sweep-world.ts";
+import { present } from "./test-pool.ts";
 
 const worlds: SweepWorld[] = [];
 
@@ -231,3 +237,30 @@ describe("a trainer that vanishes", () => {
 async function drainEvents(events: AsyncIterable<unknown>): Promise<void> {
   for await (const _ of events) void _;
 }
+
+describe("the default run, which its next batch brings back", () => {
+  it("keeps the workers of a batch that began while a pass was reading", async () => {
+    const world = newWorld();
+    const ctx = world.context();
+    await world.clock.run(enterRun(ctx, defaultRunId));
+    await addWorker(world, 0);
+    await world.clock.run(markFinished(ctx, defaultRunId));
+    let reads = 0;
+    /** Between the two parts of what a pass reads, a batch enters the run and takes the worker. */
+    const table: Table = {
+      ...world.table,
+      async query(...call) {
+        reads += 1;
+        if (reads === 2) {
+          await enterRun(ctx, defaultRunId);
+          present(await acquireSlot(ctx, 0, { runTag: shortTag(defaultRunId), batchTag: "b" }));
+        }
+        return world.table.query(...call);
+      },
+    };
+    const report = await world.sweep({ table });
+    expect(reads).toBeGreaterThanOrEqual(2);
+    expect(report.did.leasesEnded).toBe(0);
+    expect(world.states()[0]).toBe("leased");
+  });
+});

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Batch, GradeBatch, SampleResult, Usage } from "../../functions/rewards/batch.ts";
 import { Fault } from "../../functions/rewards/faults.ts";
 import { type BatchReport, hostBatches, type RequestHost } from "../../functions/rewards/hosted-batches.ts";
+import { createVirtualClock } from "./virtual-clock.ts";
 
 const usage: Usage = {
   wallMs: 10,
@@ -39,7 +40,8 @@ async function host(gradeBatch: GradeBatch, timeLeftMs = Number.POSITIVE_INFINIT
     noteRun: (runId) => told.runs.push(runId),
     reportBatch: (report) => told.reports.push(report),
   };
-  const admit = hostBatches(async () => ({ kind: "admitted", gradeBatch }), surroundings);
+  const clock = createVirtualClock();
+  const admit = hostBatches(async () => ({ kind: "admitted", gradeBatch }), surroundings, clock);
   const admission = await admit({ runId: "job-7", key: null });
   if (admission.kind !== "admitted") throw new Error("refused");
   return { ...told, gradeBatch: admission.gradeBatch };

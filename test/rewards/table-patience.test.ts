@@ -58,14 +58,20 @@ describe("a table that does not answer", () => {
     expect(askedAtMs).toEqual([0, 500, 1_500, 3_500, 7_500]);
   });
 
-  it("is not asked again when nobody waits any more", async () => {
+  it.each([
+    ["nobody waits any more", undefined, "cancelled"],
+    ["the service stops", new Fault("stopping", "a restart"), "stopping"],
+  ])("is not asked again when %s", async (_, reason, code) => {
     const { clock, askedAtMs, stop, insist } = createScene(Array.from({ length: 99 }, down));
     const answer = insist(60_000);
     answer.catch(() => {});
     await clock.advance(600);
-    stop.abort();
-    await expect(answer).rejects.toMatchObject({ code: "store_unavailable" });
-    expect(askedAtMs).toHaveLength(3); // the last try ends the pause that was cut short
+    stop.abort(reason);
+    await expect(answer).rejects.toMatchObject({ code });
+    expect(askedAtMs).toHaveLength(2);
+    await expect(insist(60_000)).rejects.toMatchObject({ code });
+    expect(askedAtMs).toHaveLength(2);
+    expect(clock.sleepers()).toBe(0);
   });
 
   it.each([new Fault("misconfigured", "no such table"), new TypeError("a bug")])(
@@ -76,4 +82,54 @@ describe("a table that does not answer", () => {
       expect(askedAtMs).toHaveLength(1);
     },
   );
+});
+
+describe("a try that hangs", () => {
+  function createHanging() {
+    const clock = createVirtualClock(startMs);
+    const stop = new AbortController();
+    const late: string[] = [];
+    let answer = (_: string) => {};
+    const insisting = insistOnTable(
+      { clock, random: () => 0.5, report: () => {} },
+      { deadlineAtMs: startMs + 10_000, signal: stop.signal },
+      () =>
+        new Promise<string>((resolve) => {
+          answer = resolve;
+        }),
+      (working) => void working.then((value) => late.push(value)),
+    );
+    insisting.catch(() => {});
+    return { clock, stop, late, insisting, answer: (value: string) => answer(value) };
+  }
+
+  it("is waited for until there is no more time, and what comes of it then is let go of", async () => {
+    const { clock, late, insisting, answer } = createHanging();
+    await clock.advance(9_999);
+    expect(clock.sleepers()).toBe(1);
+    await clock.advance(1);
+    await expect(insisting).rejects.toMatchObject({ code: "store_unavailable" });
+    answer("too late");
+    await clock.advance(0);
+    expect(late).toEqual(["too late"]);
+    expect(clock.sleepers()).toBe(0);
+  });
+
+  it("is waited for until nobody waits any more", async () => {
+    const { clock, stop, late, insisting, answer } = createHanging();
+    await clock.advance(100);
+    stop.abort();
+    await expect(insisting).rejects.toMatchObject({ code: "cancelled" });
+    answer("too late");
+    await clock.advance(0);
+    expect(late).toEqual(["too late"]);
+  });
+
+  it("and comes in time is believed", async () => {
+    const { clock, late, insisting, answer } = createHanging();
+    await clock.advance(9_000);
+    answer("in time");
+    expect(await insisting).toBe("in time");
+    expect([late, clock.sleepers()]).toEqual([[], 0]);
+  });
 });

@@ -48,7 +48,7 @@ async function gradeKeyed(
 ): Promise<BatchAnswer> {
   await work(batch.samples.length * handlerCpuMs.perSample);
   const key = { batchId: world.newId(), bodyHash: "" };
-  const admission = await grader.admitBatch({ runId, key, deadlineMs: batch.deadlineMs });
+  const admission = await grader.admitBatch({ runId, key, admitWithinMs: batch.deadlineMs });
   if (admission.kind !== "admitted") throw new Error(`the batch was not admitted: ${admission.kind}`);
   return admission.gradeBatch(batch, {
     signal: new AbortController().signal,

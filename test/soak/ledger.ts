@@ -26,6 +26,7 @@ const passingRefusals: Readonly<Record<string, number>> = {
   sandbox_unavailable: 503,
   store_unavailable: 503,
   isolation_failed: 503,
+  stopping: 503,
 };
 
 export interface SampleFault {

@@ -108,15 +108,20 @@ describe("a batch", () => {
     await expectReuse(first);
   });
 
-  it("gives its workers back when the process is told to end", async () => {
+  it("is to be sent again when the process is told to end, and its workers are given back", async () => {
     const ending = await deployment.start(rewards, "node24");
-    const answer = grade(ending, batchOf(longer), { apiKey });
-    answer.catch(() => {});
+    const headers = { ...ndjson, "idempotency-key": "job/4" };
+    const answer = await grade(ending, batchOf(longer), { apiKey, headers });
+    const lines = readLines(answer);
     await untilHeld();
     const startedAtMs = performance.now();
     await ending.end("SIGTERM");
     expect(performance.now() - startedAtMs).toBeLessThan(2_000); // so long the platform waits
+    const told = { type: "error", status: 503, code: "stopping", retry_after_s: 2 };
+    expect((await lines).at(-1)?.line).toMatchObject(told);
     expect(await holders()).toEqual(["ready"]);
+    const again = await grade(second, batchOf("print(1)"), { apiKey, headers });
+    expect((await readLines(again)).at(-1)?.line).toMatchObject({ type: "summary", rewards: [1] });
     await expectReuse(second);
   });
 });

@@ -83,14 +83,14 @@ describe.each(lambdaNodes)("on %s", (node) => {
   it("an edge that lets no connection through costs the pool no worker, and is named", {
     timeout: 60_000,
   }, async () => {
+    await grade(container, batchOf("print(1)"), { apiKey });
     const door = await openClosedDoor();
     const shut = await deployment.start(rewards, node, { environment: { E2B_SANDBOX_URL: door.url } });
     const before = (await deployment.world.slots()).map(({ sandboxId }) => sandboxId);
     const batch = batchOf("print(1)", { options: { deadline_ms: 20_000 } });
     const { body } = await timed(grade(shut, batch, { apiKey }));
     door.close();
-    const fault = { code: "sandbox_unavailable", retryable: true };
-    expect(body).toMatchObject({ rewards: [null], results: [{ fault }], usage: { programs_run: 0 } });
+    expect(body).toMatchObject({ status: 503, code: "sandbox_unavailable" }); // nothing was started
     expect((await deployment.world.slots()).map(({ sandboxId }) => sandboxId)).toEqual(before);
     const after = await timed(grade(container, batchOf("print(1)"), { apiKey }));
     expect(after.body).toMatchObject({ rewards: [1], usage: { workers_created: 0, retries: 0 } });

@@ -32,7 +32,7 @@ export function cutAnswer(answer: Uint8Array): Uint8Array[] {
   return Array.from({ length: count }, (_, at) => answer.subarray(at * partBytes, (at + 1) * partBytes));
 }
 
-function partKey({ batchId, fence }: BatchClaim, at: number): RowKey {
+function partKey({ batchId, fence }: Pick<BatchClaim, "batchId" | "fence">, at: number): RowKey {
   return { pk: `B#${batchId}#${fence}#${at}`, sk: "P" };
 }
 
@@ -51,7 +51,10 @@ export async function writeMoreParts(
 }
 
 /** Ties an answer to its batch and to the attempt that found it, which a body belongs to. */
-export function sealAnswer({ batchId, fence }: BatchClaim, answer: Uint8Array): string {
+export function sealAnswer(
+  { batchId, fence }: Pick<BatchClaim, "batchId" | "fence">,
+  answer: Uint8Array,
+): string {
   const digest = createHash("sha256").update(`${batchId}\n${fence}\n`).update(answer).digest("base64url");
   return `${fence}.${digest}`;
 }

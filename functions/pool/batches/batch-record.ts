@@ -41,6 +41,8 @@ export interface BatchKey {
 export interface BatchClaim {
   readonly batchId: string;
   readonly fence: number;
+  /** Which attempt at the batch it is, the first one being 1: what its slots say. */
+  readonly attemptNumber: number;
 }
 
 export interface BatchRecord {
@@ -48,6 +50,8 @@ export interface BatchRecord {
   readonly fence: number;
   /** Nonce of the beginning: tells a writer whose answer was lost that it won. */
   readonly attempt: string;
+  /** How many attempts there were with this one; those of former versions were not counted. */
+  readonly attemptNumber: number;
   readonly bodyHash: string;
   readonly leaseUntilMs: number;
   readonly recordUntilS: number;
@@ -64,6 +68,7 @@ export const batchColumns = {
   state: "st",
   fence: "f",
   attempt: "own",
+  attemptNumber: "no",
   bodyHash: "bh",
   leaseUntilMs: "lu",
   recordUntilS: "expiresAtS",
@@ -109,6 +114,7 @@ function readRow(row: StoredRow): BatchRecord {
     state: row[batchColumns.state] as BatchState,
     fence: Number(row[batchColumns.fence]),
     attempt: String(row[batchColumns.attempt]),
+    attemptNumber: Number(row[batchColumns.attemptNumber] ?? 0),
     bodyHash: String(row[batchColumns.bodyHash]),
     leaseUntilMs: Number(row[batchColumns.leaseUntilMs]),
     recordUntilS: Number(row[batchColumns.recordUntilS]),

@@ -29,8 +29,9 @@ const nobodyWorksOnIt =
   "(#state <> :running OR #leaseUntilMs < :expiredBeforeMs OR #leaseUntilMs > :believedUntilMs)";
 const itsAnswerIsForgotten = "(#state <> :answered OR #recordUntilS <= :nowS)";
 const update =
-  "SET #state = :running, #fence = :fence, #attempt = :attempt, #bodyHash = :bodyHash, " +
-  "#leaseUntilMs = :leaseUntilMs, #recordUntilS = :recordUntilS REMOVE #firstPart, #moreParts, #seal, #entry";
+  "SET #state = :running, #fence = :fence, #attempt = :attempt, #attemptNumber = :attemptNumber, " +
+  "#bodyHash = :bodyHash, #leaseUntilMs = :leaseUntilMs, #recordUntilS = :recordUntilS " +
+  "REMOVE #firstPart, #moreParts, #seal, #entry";
 
 export const beginBatchExpression = expressionOver(batchColumns, {
   name: "begin batch",
@@ -71,7 +72,7 @@ export async function beginBatch(
     if (claim !== null) return { kind: "begun", claim };
     seen = await readBatch(ctx, key.batchId);
     if (seen?.state === "running" && seen.attempt === attempt)
-      return { kind: "begun", claim: { batchId: key.batchId, fence: seen.fence } };
+      return { kind: "begun", claim: claimOf(key.batchId, seen) };
     const state = seen === null ? "free" : stateFor(ctx, key, seen);
     if (state === "answered" && seen !== null) return answerFrom(ctx, key.batchId, seen);
     if (state === "in_progress" || state === "idempotency_mismatch") return { kind: state };
@@ -105,6 +106,10 @@ function believedUntilMs({ leaseMs, graceMs }: RecordContext["settings"], nowMs:
   return nowMs + 2 * leaseMs + graceMs;
 }
 
+function claimOf(batchId: string, { fence, attemptNumber }: BatchRecord): BatchClaim {
+  return { batchId, fence, attemptNumber };
+}
+
 async function tryToBegin(
   ctx: RecordContext,
   { batchId, bodyHash }: BatchKey,
@@ -113,10 +118,12 @@ async function tryToBegin(
 ): Promise<BatchClaim | null> {
   const nowMs = ctx.clock.nowMs();
   const fence = Math.max(nowMs, (seen?.fence ?? 0) + 1);
+  const attemptNumber = (seen?.attemptNumber ?? 0) + 1;
   const values = {
     ":running": "running",
     ":fence": fence,
     ":attempt": attempt,
+    ":attemptNumber": attemptNumber,
     ":bodyHash": bodyHash,
     ":leaseUntilMs": nowMs + ctx.settings.leaseMs,
     ":recordUntilS": recordUntilS(nowMs),
@@ -139,5 +146,5 @@ async function tryToBegin(
     { ...values, ...conditions },
     (row) => row[batchColumns.attempt] === attempt,
   );
-  return won === null ? null : { batchId, fence };
+  return won === null ? null : { batchId, fence, attemptNumber };
 }

@@ -6,6 +6,8 @@
  * the new fence, and only when that says that it is clean does the worker go back to the pool; else its sandbox dies.
  * The holder learns of it from its supervisor at once, or from its next extension.
  *
+ * Who cancels may send the batch again before that is done: the next attempt's workers are left alone.
+ *
  * Until then the slot keeps the batch's tag, also while it is drained: whoever cancels may die at any point, and who
  * asks again must not be told that all is over while programs of the batch run on.
  */
@@ -13,11 +15,12 @@ import { Fault } from "../../rewards/faults.ts";
 import { type EndContext, endWorker } from "../ending.ts";
 import { readPool } from "../pool-view.ts";
 import type { WorkerStopper } from "../ports.ts";
-import { type SlotRow, shortTag, workerOf } from "../slot-row.ts";
+import { type SlotRow, workerOf } from "../slot-row.ts";
 import { emptySlot } from "../slots/empty.ts";
 import { releaseDraining, releaseReady } from "../slots/release.ts";
 import { revokeLease } from "../slots/take-over.ts";
 import type { SlotContext } from "../slots/write.ts";
+import { isHeldFor } from "./batch-tag.ts";
 import { markCancelled } from "./mark-cancelled.ts";
 
 export interface CancelContext extends SlotContext, EndContext {
@@ -40,15 +43,15 @@ const betweenRoundsMs = 100;
 
 /** Cancels; again, the same. Throws the table's faults, and `sandbox_unavailable` when a worker can't be stopped. */
 export async function cancelBatch(ctx: CancelContext, batchId: string): Promise<BatchCancellation> {
-  const state = await markCancelled(ctx, batchId);
-  if (state === null) return { kind: "batch_not_found" };
-  if (state === "over" || state === "answered") return { kind: "over" };
-  const batchTag = shortTag(batchId);
+  const marked = await markCancelled(ctx, batchId);
+  if (marked === null) return { kind: "batch_not_found" };
+  if (marked.state === "over" || marked.state === "answered") return { kind: "over" };
+  const cancelled = { batchId, attemptNumber: marked.attemptNumber };
   let stopped = 0;
   for (let round = 0; round < mostRounds; round += 1) {
     const { slots } = await readPool(ctx);
     const held = slots.filter(
-      (row) => row.heldForBatch === batchTag && (row.state === "leased" || row.state === "draining"),
+      (row) => (row.state === "leased" || row.state === "draining") && isHeldFor(row.heldForBatch, cancelled),
     );
     if (held.length === 0) return { kind: "cancelled", stopped };
     if (round > 0) await ctx.clock.sleep(betweenRoundsMs * round);

@@ -3,7 +3,7 @@ import { Fault } from "../../rewards/faults.ts";
 import { expressionOver } from "../slot-row.ts";
 import { writeRow } from "../slots/write.ts";
 import {
-  type BatchState,
+  type BatchRecord,
   batchColumns,
   batchKeyOf,
   isForgotten,
@@ -23,12 +23,18 @@ export const cancelBatchExpression = expressionOver(batchColumns, {
 /** An attempt may begin anew each time that one was seen; whoever does so many times does not want it cancelled. */
 const mostTries = 5;
 
-/** Cancels a batch that runs, and tells what it is now; null when nothing is known of it. Throws the table's faults. */
-export async function markCancelled(ctx: RecordContext, batchId: string): Promise<BatchState | null> {
+/**
+ * Cancels a batch that runs, and tells what it is now, and of which attempt that is said; null when nothing is known of it.
+ * Throws the table's faults.
+ */
+export async function markCancelled(
+  ctx: RecordContext,
+  batchId: string,
+): Promise<Pick<BatchRecord, "state" | "attemptNumber"> | null> {
   for (let tries = 0; tries < mostTries; tries += 1) {
     const seen = await readBatch(ctx, batchId);
     if (seen === null || isForgotten(seen, ctx.clock.nowMs())) return null;
-    if (seen.state !== "running") return seen.state;
+    if (seen.state !== "running") return seen;
     const values = { ":running": "running", ":cancelled": "cancelled", ":seenFence": seen.fence };
     const isDone = await writeRow(
       ctx.table,
@@ -37,7 +43,7 @@ export async function markCancelled(ctx: RecordContext, batchId: string): Promis
       values,
       () => false, // the next look tells
     );
-    if (isDone !== null) return "cancelled";
+    if (isDone !== null) return { state: "cancelled", attemptNumber: seen.attemptNumber };
   }
   throw new Fault(
     "store_unavailable",

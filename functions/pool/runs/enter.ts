@@ -1,9 +1,9 @@
 /**
  * Enter: a batch of a run begins.
  *
- * One read (two, of a run whose row no sweep has written for a while), and a write only where the run must be woken: `default`, which nobody registers, comes into being or back
- * here, so that its workers are wanted while its first batch runs; and a run near its expiry is kept alive for a batch
- * that may take long. Otherwise the batch's entry in the ledger, when it ends, is the sign of life.
+ * One read (two, of a run whose row no sweep has written for a while), and a write only where the run must be woken:
+ * `default`, which nobody registers, comes into being or back here, so that its workers are wanted while its first batch
+ * runs; and a run near its expiry is kept alive for a batch that may take long. Otherwise the batch's entry in the ledger, when it ends, is the sign of life.
  */
 
 import { type SlotContext, writeRow } from "../slots/write.ts";

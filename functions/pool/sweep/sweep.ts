@@ -87,8 +87,9 @@ export async function listSandboxes(
 
 /** What the table says, whole. Throws its faults. */
 export async function readDemand(ctx: SweepContext): Promise<Demand> {
-  const runs = await listRuns(ctx);
+  // Runs last: a lease that is younger than what its run's row said would pass for one of a finished run.
   const { slots } = await readPool(ctx);
+  const runs = await listRuns(ctx);
   return { settings: ctx.settings, runs, slots, nowMs: ctx.clock.nowMs() };
 }
 

@@ -45,6 +45,12 @@ def score(client: RewardClient):
     return client.score(COMPLETIONS, [DOUBLE] * len(COMPLETIONS))
 
 
+def told_late(status: int, code: str) -> Act:
+    """Refused after the stream began."""
+    refusal = {"type": "error", "status": status, "code": code, "detail": "as planned", "retry_after_s": 0}
+    return stream({"type": "progress", "done": 0, "total": 3}, refusal)
+
+
 FAULTS: list[tuple[str, Act]] = [
     ("the connection is dropped before anything arrives", drop),
     ("the answer is lost when the work is done", lose_answer),
@@ -63,7 +69,11 @@ FAULTS: list[tuple[str, Act]] = [
     ("no isolation", problem(503, "isolation_failed", retry_after="0")),
     ("the first request is still under way", problem(409, "in_progress", retry_after="0")),
     ("a code that this version does not know", problem(503, "overloaded")),
+    ("a service that is being restarted", problem(503, "stopping", retry_after="0")),
     ("an error line", stream({"type": "error", "status": 503, "code": "no_capacity", "detail": "none"})),
+    ("an error line of a restart", told_late(503, "stopping")),
+    ("an error line of a table that does not answer", told_late(503, "store_unavailable")),
+    ("an error line of another attempt", told_late(409, "in_progress")),
     ("a page of somebody else", refuse(200, b"<html>Log in</html>", content_type="text/html")),
     ("a line that is no JSON", refuse(200, b'{"type":"resu\n', content_type="application/x-ndjson")),
     ("a line that is no object", refuse(200, b"1\n", content_type="application/x-ndjson")),
@@ -113,6 +123,8 @@ FINAL: list[tuple[str, Act, type[RewardError], str]] = [
     ("a redirection", refuse(301, location="https://example.invalid/"), MisconfiguredError, "look at its URL"),
     ("a cancelled batch", problem(409, "cancelled"), BatchCancelledError, "as planned"),
     ("a finished run", problem(409, "run_finished"), RunFinishedError, "as planned"),
+    ("another body, told late", told_late(422, "idempotency_mismatch"), InvalidRequestError, "as planned"),
+    ("a cancelled batch, told late", told_late(409, "cancelled"), BatchCancelledError, "as planned"),
     (
         "a finished run, told by the stream",
         stream({"type": "error", "status": 409, "code": "run_finished", "detail": "over"}),

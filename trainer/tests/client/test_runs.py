@@ -6,7 +6,7 @@ import pytest
 
 from code_rewards import InvalidRequestError, RewardClient, RewardError, RunFinishedError, RunOptions
 from endpoint import LocalEndpoint
-from faulty_proxy import FaultyProxy, lose_answer, problem, refuse
+from faulty_proxy import FaultyProxy, lose_answer, problem, refuse, stream
 from polling import until
 from programs import DOUBLE, RIGHT
 
@@ -125,6 +125,15 @@ def test_a_run_is_kept_alive_between_batches(endpoint: LocalEndpoint, proxy: Fau
         endpoint.lose_run(client.run_id)
         until(lambda: client.run_id in endpoint.run_ids())
     assert state_of(endpoint, client.run_id) == "finished"
+
+
+def test_a_run_that_a_stream_does_not_find_is_registered_anew(endpoint: LocalEndpoint, proxy: FaultyProxy) -> None:
+    lost = {"type": "error", "status": 404, "code": "run_not_found", "detail": "as planned"}
+    with RewardClient(proxy.url, endpoint.api_key, run=ONE) as client:
+        proxy.plan("POST", "/v1/rewards", stream({"type": "progress", "done": 0, "total": 1}, lost))
+        batch = client.score([RIGHT], [DOUBLE])
+    assert (batch.rewards, batch.retries) == ([1], 1)
+    assert len(proxy.requests("PUT")) == 2
 
 
 def test_finishing_goes_on_until_it_is_answered(endpoint: LocalEndpoint, proxy: FaultyProxy) -> None:
