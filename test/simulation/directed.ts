@@ -11,6 +11,7 @@ const twoOfEach: SystemOptions = {
   ambiguous: 0,
   passings: 2,
   ready: 0,
+  patienceMs: 1_000_000,
 };
 
 /**

@@ -25,6 +25,8 @@ export interface SystemOptions {
   readonly passings: number;
   /** Slots that have a free worker in the beginning. */
   readonly ready: number;
+  /** How long a handler waits for a worker; by default it has given up when time passes. */
+  readonly patienceMs?: number;
 }
 
 export interface System {
@@ -199,7 +201,9 @@ export async function createSystem(options: SystemOptions): Promise<System> {
     for (; process.lives > 0; process.lives -= 1) {
       const signal = new AbortController().signal;
       const batch = source.forBatch({ runId: "r", batchId: process.name });
-      const lease = await batch.acquire({ deadlineAtMs: nowMs + 1_000, signal }).catch(faultOnly);
+      const lease = await batch
+        .acquire({ deadlineAtMs: nowMs + (options.patienceMs ?? 1_000), signal })
+        .catch(faultOnly);
       if (lease === null) continue;
       process.holding = { token: lease.fencingToken, slot: lease.slot };
       let end = "cut";

@@ -94,7 +94,6 @@ export const ruleKillers: Readonly<Record<string, Killer>> = {
     "a sandbox lands where its slot was given away",
   ),
   "the pace believes no clock that is far ahead": world("wrong clocks", "workers are missing"),
-  "no lease is longer than any may be": world("wrong clocks", "a lease is longer than any"),
   "no clock that is ahead settles a run that lives on": world(
     "wrong clocks",
     "what was told is not in the totals",

@@ -213,12 +213,6 @@ export const ruleMutations: readonly RuleMutation[] = [
     "return clock.nowMs() + settings.createIntervalMs + 7_200_000;",
   ),
   inFile(
-    "slots/shorten.ts",
-    "no lease is longer than any may be",
-    "nowMs + 2 * longestLeaseMs(ctx)",
-    "nowMs + 7_200_000",
-  ),
-  inFile(
     "runs/fold-ledger.ts",
     "no clock that is ahead settles a run that lives on",
     "const foldedUntil = settles ? Math.max(lastPlace, settledFrom(run)) : lastPlace;",
@@ -252,7 +246,7 @@ export const ruleMutations: readonly RuleMutation[] = [
   inFile(
     "runs/ledger.ts",
     "an entry that is written again is the same entry",
-    'const update = `SET ${all.map((word) => `#${word} = :${word}`).join(", ")}`;',
-    'const sets = "SET #notedAtMs = :notedAtMs, #recordUntilS = :recordUntilS ADD ";\n  const update = sets + words.map((word) => `#${word} :${word}`).join(", ");\n  void all;',
+    'const all = [...words, "notedAtMs", "recordUntilS"];',
+    'const all = ["notedAtMs", "recordUntilS"];',
   ),
 ];
