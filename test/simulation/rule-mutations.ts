@@ -246,7 +246,7 @@ export const ruleMutations: readonly RuleMutation[] = [
   inFile(
     "runs/ledger.ts",
     "an entry that is written again is the same entry",
-    'const all = [...words, "notedAtMs", "recordUntilS"];',
-    'const all = ["notedAtMs", "recordUntilS"];',
+    "await table.update(entryKey(at), expression,",
+    "await table.update(entryKey({ ...at, place: at.place + Math.floor(nowMs % 1_000) }), expression,",
   ),
 ];
