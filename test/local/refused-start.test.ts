@@ -8,7 +8,8 @@ import { promisify } from "node:util";
 import { Hono } from "hono";
 import { afterEach, describe, expect, it } from "vitest";
 import { type E2bServer, startE2bServer } from "../../functions/local/e2b/server.ts";
-import { type HttpServer, serveOnLoopback } from "../../functions/local/http-server.ts";
+import type { HttpServer } from "../../functions/local/http-server.ts";
+import { serveOnLoopback } from "./loopback.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const toldWithinMs = 10_000;
@@ -61,7 +62,7 @@ async function startE2b(): Promise<E2bServer> {
 }
 
 async function serve(app: Hono): Promise<HttpServer> {
-  const server = await serveOnLoopback(app, 0);
+  const server = await serveOnLoopback(app);
   closers.push(server.close);
   return server;
 }
