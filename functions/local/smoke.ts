@@ -13,7 +13,7 @@ import { Fault } from "../rewards/faults.ts";
 import { listenForEnd } from "./ending.ts";
 import { readEndpoint, readEnvironment } from "./environment.ts";
 import { endpointAt, listServices, requireReachable } from "./reach.ts";
-import { refuseToStart, requireLinux } from "./refusal.ts";
+import { endWithError, requireLinux } from "./refusal.ts";
 import {
   callEndpoint,
   type EndpointAddress,
@@ -154,5 +154,5 @@ try {
   process.exit(problems.length > 0 ? 1 : 0);
 } catch (error) {
   if (ending.signal.aborted && error === ending.signal.reason) process.exit(ending.exitCode());
-  refuseToStart(error);
+  endWithError(error);
 }
