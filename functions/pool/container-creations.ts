@@ -41,7 +41,7 @@ export interface ContainerCreations {
   countServing(view: PoolView): number;
   /** Begins to create a worker in the slot. */
   begin(slot: number, waiter: Waiter): CreationUnderWay;
-  /** Resolves once no creation is under way that nobody waits for. */
+  /** Resolves once no creation is under way that nobody waits for, and what each one cost is noted. */
   settled(): Promise<void>;
 }
 
@@ -93,11 +93,10 @@ function begin(state: State, slot: number, { demand, holder, trouble }: Waiter):
   let outcome: (() => CreationResult) | null = null;
   state.begunAtMs = ctx.clock.nowMs();
   const creation = createWorker(ctx, slot, holder.runTag, () => (isWaitedFor ? holder : null)).then(
-    async (result) => {
+    (result) => {
       if (isWaitedFor) demand.onStart?.(result.start?.ms ?? 0);
-      await noteStart(ctx, demand.runId, result.start).catch((fault: unknown) =>
-        state.report({ kind: "fault", fault }),
-      );
+      // Its batch has the worker meanwhile, also while the table is silent.
+      doBeside(state, noteStart(ctx, demand.runId, result.start));
       return noteResult(state, result);
     },
   );
@@ -127,15 +126,19 @@ function begin(state: State, slot: number, { demand, holder, trouble }: Waiter):
 }
 
 function leaveToItself(state: State, creation: Promise<CreationResult>): void {
-  const { report, passOn, leftAlone } = state;
-  const freed = creation
-    .then(async (result) => {
-      // It may have been published as leased in the very moment in which the search ended.
-      if (result.kind === "published" && result.row.state === "leased") await passOn(result.row);
-    })
+  const freed = creation.then(async (result) => {
+    // It may have been published as leased in the very moment in which the search ended.
+    if (result.kind === "published" && result.row.state === "leased") await state.passOn(result.row);
+  });
+  doBeside(state, freed);
+}
+
+/** What nobody waits for but who wants all to be settled. */
+function doBeside({ report, leftAlone }: State, work: Promise<unknown>): void {
+  const done = work
     .catch((fault: unknown) => report({ kind: "fault", fault }))
-    .finally(() => leftAlone.delete(freed));
-  leftAlone.add(freed);
+    .finally(() => leftAlone.delete(done));
+  leftAlone.add(done);
 }
 
 /** Backs off, for the whole container, while the provider refuses; at least for as long as it asks for. */

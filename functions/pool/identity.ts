@@ -63,8 +63,9 @@ export function namePool<PoolTable extends Table>(
     },
     table: {
       ...table,
-      async query(pk, skPrefix) {
-        const rows = await table.query(pk, skPrefix);
+      async query(...range) {
+        const rows = await table.query(...range);
+        const [pk, skPrefix] = range;
         const isPool = pk === identityKey.pk && identityKey.sk.startsWith(skPrefix ?? "");
         if (isNamed && isPool && !rows.some(({ sk }) => sk === identityKey.sk))
           throw new Fault(

@@ -96,29 +96,41 @@ async function begin(
 }
 
 /** A beginning that came through when nobody waited for it any more is over at once, so that the batch may be sent again. */
-function endLate({ pool, report, underWay }: AdmissionDeps, late: Promise<BatchBeginning>): void {
-  const end = underWay.begin();
-  late
-    .then(async (beginning) => {
-      if (beginning.kind === "begun") await endBatch(pool, beginning.claim);
-    })
-    .catch(report)
-    .finally(end);
+function endLate(deps: AdmissionDeps, late: Promise<BatchBeginning>): void {
+  const ending = late.then(async (beginning) => {
+    if (beginning.kind === "begun") await endBatch(deps.pool, beginning.claim);
+  });
+  void endBeside(deps, ending);
+}
+
+/** The end of a record that its caller may not wait for; who stops the service does. Never rejects. */
+function endBeside({ report, underWay }: AdmissionDeps, ending: Promise<unknown>): Promise<unknown> {
+  return ending.catch(report).finally(underWay.begin());
+}
+
+/** So long is waited for it, so that who sends the batch again at once is not told that it is under way. */
+const endsWithinMs = 1_000;
+
+async function waitForEnd({ pool: { clock } }: AdmissionDeps, ended: Promise<unknown>): Promise<void> {
+  const done = new AbortController();
+  await Promise.race([ended, clock.sleep(endsWithinMs, done.signal)]);
+  done.abort();
 }
 
 /** Enters the run. A batch that has claimed its record and can't be graded is over. */
 async function enterClaimed(
-  { pool, entries, report }: AdmissionDeps,
+  deps: AdmissionDeps,
   runId: string,
   claim: BatchClaim | null,
   waiting: Waiting,
 ): Promise<Entry> {
+  const { pool, entries, report } = deps;
   let isEntered = false;
   try {
     const entry = await insistOnTable({ ...pool, report }, waiting, () => entries.enter(runId));
     isEntered = entry.kind === "entered";
     return entry;
   } finally {
-    if (!isEntered && claim !== null) await endBatch(pool, claim).catch(report);
+    if (!isEntered && claim !== null) await waitForEnd(deps, endBeside(deps, endBatch(pool, claim)));
   }
 }

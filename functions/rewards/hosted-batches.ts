@@ -67,8 +67,7 @@ function hostBatch(gradeBatch: GradeBatch, runId: string, host: RequestHost, clo
       const timeIsUp = closing.signal;
       answer = await gradeBatch(shorten(batch, host), { ...hooks, onSample, timeIsUp });
     } catch (failure) {
-      const isUnwanted = failure instanceof Fault && endsBatch(failure);
-      report({ failure, faults: isUnwanted ? 0 : samples });
+      report({ failure, faults: isUnwanted(failure) ? 0 : samples });
       throw failure;
     } finally {
       closing.stop();
@@ -76,6 +75,11 @@ function hostBatch(gradeBatch: GradeBatch, runId: string, host: RequestHost, clo
     report({ usage: answer.usage, faults: answer.rewards.filter((reward) => reward === null).length });
     return answer;
   };
+}
+
+/** Whether it is nobody's failure: the answer is wanted no more, or is asked for again after a restart. */
+function isUnwanted(failure: unknown): boolean {
+  return failure instanceof Fault && (endsBatch(failure) || failure.code === "stopping");
 }
 
 function shorten(batch: Batch, host: RequestHost): Batch {

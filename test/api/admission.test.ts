@@ -274,3 +274,33 @@ describe("a batch that is cancelled while it is let in", () => {
     expect(world.hands.log).toEqual([]);
   });
 });
+
+describe("a batch that has its record, and whose table falls silent then", () => {
+  it("is refused within 15 s to who wants JSON, and is over once the table answers", async () => {
+    const world = createRunsWorld();
+    const table = unreachable(world, "hangs");
+    const silentAfterBegin: Table = {
+      ...table.table,
+      update: (key, expression, values) =>
+        (expression.name === "begin batch" ? world.table : table.table).update(key, expression, values),
+    };
+    const one = world.container({ table: silentAfterBegin });
+    await world.container().register("job-7");
+    const startMs = world.clock.nowMs();
+    const refused = await one.call("/v1/rewards", asking({ "idempotency-key": "a" }, { run_id: "job-7" }));
+    expect(refused).toMatchObject({ status: 503, body: { code: "store_unavailable" } });
+    expect(world.clock.nowMs() - startMs).toBeLessThanOrEqual(15_000);
+    let hasStopped = false;
+    const stopped = one.stop().then(() => {
+      hasStopped = true;
+    });
+    await world.clock.pass(5_000);
+    expect(hasStopped, "its record is not over yet").toBe(false);
+    table.isAway = false;
+    await world.clock.run(stopped);
+    const again = await world
+      .container()
+      .call("/v1/rewards", asking({ "idempotency-key": "a" }, { run_id: "job-7" }));
+    expect(again).toMatchObject({ status: 200, body: { rewards: [1] } });
+  });
+});

@@ -135,6 +135,61 @@ describe("a batch with a key is counted once", () => {
   }
 });
 
+describe("an answered batch whose container died before it was counted", () => {
+  const batch = keyed("k", ["slow", "crash"]);
+
+  /** Answered and not counted; `cost` says whether what it cost was. */
+  async function dieUncounted(cost: "cost" | "nothing") {
+    const world = createRunsWorld();
+    const one = world.container({
+      table: failing(world.table, (verb) => {
+        if (verb === "note batch" || (cost === "nothing" && verb.startsWith("note"))) return "unsent";
+        const isAnswered = world.table.log.some((write) => write.verb === "answer batch");
+        if (cost === "cost" && verb === "answer batch") return "answer_lost";
+        return cost === "cost" && isAnswered && verb === "get" ? "unsent" : "no";
+      }),
+    });
+    await one.register("r", 1);
+    await one.call("/v1/rewards", batch);
+    await world.container().call("/v1/rewards", keyed("other"));
+    return world;
+  }
+
+  const replay = (world: RunsWorld) => world.container().call("/v1/rewards", batch);
+
+  it.each(["nothing", "cost"] as const)(
+    "is counted once by who finds its answer long after, where %s of it was folded",
+    async (cost) => {
+      const world = await dieUncounted(cost);
+      await world.clock.pass(25 * 60_000);
+      await world.sweepOnce();
+      const before = await totalsOf(world);
+      expect(before.batches).toBe(1);
+      const both = [1, 2].map(() => world.container().send("/v1/rewards", batch));
+      await world.settle();
+      for (const answer of await world.clock.run(Promise.all(both)))
+        expect(await answer.json()).toMatchObject({ rewards: [1, 0] });
+      const after = await totalsOf(world);
+      expect(after).toMatchObject({ ...graded, batches: 2, samples: 4 });
+      const workerSeconds = after.worker_seconds - before.worker_seconds;
+      expect(workerSeconds).toBeCloseTo(cost === "cost" ? 0 : 0.5, 3);
+      await replay(world);
+      await world.clock.pass(25 * 60_000);
+      await world.sweepOnce();
+      await replay(world);
+      expect((await totalsOf(world)).batches).toBe(2);
+    },
+  );
+
+  it("is not added to a run that was finished since", async () => {
+    const world = await dieUncounted("nothing");
+    const finished = await world.container().call("/v1/runs/r", { method: "DELETE" });
+    expect((await replay(world)).body.rewards).toEqual([1, 0]);
+    const again = await world.container().call("/v1/runs/r", { method: "DELETE" });
+    expect(again.body.totals).toEqual(finished.body.totals);
+  });
+});
+
 describe("what an attempt cost is counted each time", () => {
   it("also when its result is another's", async () => {
     const world = createRunsWorld();

@@ -1,8 +1,10 @@
 /** A search goes on while its creation is under way: whichever worker is there first is taken. */
 import { describe, expect, it } from "vitest";
+import type { Table } from "../../functions/pool/ports.ts";
+import { registerRun } from "../../functions/pool/runs/register.ts";
 import { Fault } from "../../functions/rewards/faults.ts";
 import { createWorld, type World } from "./lease-world.ts";
-import { present } from "./test-pool.ts";
+import { present, testHandler } from "./test-pool.ts";
 
 /** From now on the provider says nothing for as long as a creation may take. */
 function hang({ clock, cloud }: World): void {
@@ -116,4 +118,24 @@ describe("searches of one container with no worker there", () => {
     expect(cloud.createdAtMs).toHaveLength(12);
     expect(table.counts.refusals).toBeLessThanOrEqual(2);
   });
+});
+
+it("a new worker is its batch's while what its start cost is still being noted", async () => {
+  const world = createWorld({ createMs: 2_000 });
+  const { clock } = world;
+  await clock.run(registerRun(testHandler(world.table), "run", { name: "run", workers: 1, metadata: {} }));
+  const slow: Table = {
+    ...world.table,
+    async update(key, expression, values) {
+      if (expression.name === "note start of worker") await clock.sleep(16_000);
+      return world.table.update(key, expression, values);
+    },
+  };
+  const handler = world.container({ table: slow });
+  const startedAtMs = clock.nowMs();
+  const lease = present(await clock.run(handler.acquire()));
+  expect(clock.nowMs() - startedAtMs).toBeLessThan(3_000);
+  await clock.run(handler.settled());
+  expect(world.table.log.map(({ verb }) => verb)).toContain("note start of worker");
+  await clock.run(lease.release("healthy"));
 });

@@ -74,6 +74,47 @@ describe("in the same container", () => {
     }
   });
 
+  it.each([0, 5])(
+    "of several that are given back at once a run gets no more than it may hold",
+    async (latencyMs) => {
+      const world = createWorld({ latencyMs });
+      const { clock } = world;
+      const handler = world.container({ settings: { slots: 3 } });
+      const held: PoolLease[] = [];
+      for (let worker = 0; worker < 3; worker += 1)
+        held.push(present(await clock.run(handler.acquire({ demand: { runId: "a", batchId: "a" } }))));
+      const got: (PoolLease | null)[] = [];
+      for (let batch = 0; batch < 3; batch += 1) {
+        const demand = { runId: "b", batchId: `b${batch}`, runWorkers: 1 };
+        void handler.acquire({ waitMs, demand }).then((lease) => got.push(lease));
+      }
+      await clock.pass(5_000);
+      await clock.run(Promise.all(held.map((lease) => lease.release("healthy"))));
+      for (let served = 1; served <= 3; served += 1) {
+        await clock.pass(5_000);
+        expect(got).toHaveLength(served);
+        await clock.run(present(got[served - 1]).release("healthy"));
+      }
+    },
+  );
+
+  it("of several that are given back at once each goes to another batch", async () => {
+    const world = createWorld({ latencyMs: 5 });
+    const { clock } = world;
+    const handler = world.container({ settings: { slots: 2 } });
+    const acquire = () => clock.run(handler.acquire({ demand: { batchId: "a" } }));
+    const held = [present(await acquire()), present(await acquire())];
+    const served: string[] = [];
+    for (const batchId of ["b", "b", "c"]) {
+      void handler.acquire({ waitMs, demand: { batchId } }).then(() => served.push(batchId));
+      await clock.pass(10);
+    }
+    await clock.pass(5_000);
+    await clock.run(Promise.all(held.map((lease) => lease.release("healthy"))));
+    await clock.pass(50);
+    expect(served.toSorted()).toEqual(["b", "c"]);
+  });
+
   it.each([1, 2, 3, 4, 5, 6, 7, 8])(
     "one that goes away in that moment passes it on (seed %i)",
     async (seed) => {

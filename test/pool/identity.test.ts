@@ -42,3 +42,24 @@ it("a pool that has an id is never read without it", async () => {
   isCrossed = false;
   expect(await table.query("pool")).toHaveLength(1);
 });
+
+it("what is asked of a named pool's table arrives whole", async () => {
+  const real = createMemoryTable();
+  const asked: unknown[][] = [];
+  const noting: Table = {
+    ...real,
+    query: (...args) => {
+      asked.push(args);
+      return real.query(...args);
+    },
+  };
+  const { table, poolId } = namePool(noting, () => "pool-1");
+  await poolId();
+  const queries: Parameters<Table["query"]>[] = [
+    ["pool"],
+    ["runs", "R#"],
+    ["L#run-1", "", "0001800000000000"],
+  ];
+  for (const query of queries) await table.query(...query);
+  expect(asked).toEqual(queries);
+});

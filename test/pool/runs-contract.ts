@@ -12,7 +12,7 @@ import { pruneLanes } from "../../functions/pool/runs/prune-lanes.ts";
 import { getRun, getRunRow, listRuns } from "../../functions/pool/runs/read.ts";
 import { registerRun } from "../../functions/pool/runs/register.ts";
 import { runState } from "../../functions/pool/runs/run-row.ts";
-import { losingAnswers } from "./broken-table.ts";
+import { failing, losingAnswers } from "./broken-table.ts";
 import { addThroughLane, note, noteAt, wish } from "./run-samples.ts";
 import { type OpenTable, over, present, startMs, type TestHandler, testHandler } from "./test-pool.ts";
 
@@ -127,6 +127,28 @@ export function describeRuns(name: string, open: () => Promise<OpenTable>): void
         expect(await enterRun(handler.at(200_000), "r1")).toMatchObject({ kind: "entered" });
         expect((await runNow()).beatAtMs).toBe(startMs + 200_000);
       });
+
+      it.each(["r1", "default"])(
+        "of %s takes one read and a write in two minutes, also where no sweep writes the row",
+        async (runId) => {
+          if (runId === "r1") await registerRun(handler, runId, wish);
+          const asked: string[] = [];
+          const counting = failing(table, (operation) => {
+            asked.push(operation);
+            return "no";
+          });
+          const times = (what: string) => asked.filter((each) => each === what).length;
+          for (let batch = 0; batch < 60; batch += 1) {
+            handler.at(batch * 20_000);
+            const entry = await enterRun(over(handler, counting), runId);
+            expect(entry).toMatchObject({ kind: "entered" });
+            await noteAt(handler, runId, `b${batch}`);
+          }
+          expect(times("query")).toBe(0);
+          expect(times("get")).toBe(60);
+          expect(asked.length - 60).toBeLessThanOrEqual(1_200 / 120);
+        },
+      );
 
       it("is refused for a run that nobody registered, and for a finished one", async () => {
         expect(await enterRun(handler, "r1")).toEqual({ kind: "run_not_found" });
@@ -363,9 +385,9 @@ export function describeRuns(name: string, open: () => Promise<OpenTable>): void
         await registerRun(handler, "r1", wish);
         await noteAt(handler.at(1_000), "r1", "b1");
         await markFinished(handler.at(2_000), "r1");
-        await foldLedger(handler.at(1_000_000), await rowNow());
+        await foldLedger(handler.at(2_399_999), await rowNow());
         expect(isSettled(await rowNow())).toBe(false);
-        await foldLedger(handler.at(2_200_000), await rowNow());
+        await foldLedger(handler.at(2_400_000), await rowNow());
         expect(isSettled(await rowNow())).toBe(true);
         const asked: string[] = [];
         const watched: Table = {

@@ -79,6 +79,7 @@ describe("a batch's report", () => {
     { what: "of a bug", failure: new TypeError("…"), faults: 3 },
     { what: "nobody wants it any more", failure: new Fault("cancelled", "…"), faults: 0 },
     { what: "another attempt has its place", failure: new Fault("in_progress", "…"), faults: 0 },
+    { what: "the process is restarted", failure: new Fault("stopping", "…"), faults: 0 },
     { what: "its run is finished", failure: new Fault("run_finished", "…"), faults: 0 },
   ])("counts a batch that has no answer because $what: $faults of 3 samples", async ({ failure, faults }) => {
     const hosted = await host(failWith(failure));

@@ -6,7 +6,6 @@
  * The ordinary batch is new: one write and no read. Who finds a record reads it, and takes it, if it may, by the fence
  * that it read: whoever was quicker has raised it.
  */
-import { type BatchEntry, isBatchCounted, writeBatchEntry } from "../runs/ledger.ts";
 import { expressionOver } from "../slot-row.ts";
 import { writeRow } from "../slots/write.ts";
 import { readAnswer } from "./answer-parts.ts";
@@ -21,6 +20,7 @@ import {
   readBatch,
   recordUntilS,
 } from "./batch-record.ts";
+import { countAnswered } from "./count-answered.ts";
 
 const isNew = "attribute_not_exists(#fence)";
 const isAsWeReadIt = "#fence = :seenFence";
@@ -80,13 +80,9 @@ export async function beginBatch(
   return { kind: "in_progress" };
 }
 
-/** Counts the recorded batch as well, if the one who recorded it died before he could. */
 async function answerFrom(ctx: RecordContext, batchId: string, seen: BatchRecord): Promise<BatchBeginning> {
   const answer = await readAnswer(ctx, batchId, seen);
-  if (seen.entry !== undefined) {
-    const { at, note } = JSON.parse(seen.entry) as BatchEntry;
-    if (!(await isBatchCounted(ctx, at))) await writeBatchEntry(ctx, at, note);
-  }
+  await countAnswered(ctx, batchId, seen);
   return { kind: "answered", answer };
 }
 

@@ -1,15 +1,15 @@
 /**
  * Enter: a batch of a run begins.
  *
- * One read (two, of a run whose row no sweep has written for a while), and a write only where the run must be woken:
- * `default`, which nobody registers, comes into being or back here, so that its workers are wanted while its first batch
- * runs; and a run near its expiry is kept alive for a batch that may take long. Otherwise the batch's entry in the ledger, when it ends, is the sign of life.
+ * One read, and a write only where the run must be woken: `default`, which nobody registers, comes into being or back
+ * here, so that its workers are wanted while its first batch runs; and a run whose row says that half of its life is over
+ * is kept alive, for a batch that may take long and for those who read no ledger. Otherwise the batch's entry in the
+ * ledger, when it ends, is the sign of life.
  */
-
 import { type SlotContext, writeRow } from "../slots/write.ts";
 import { isSettled } from "./fold-ledger.ts";
 import { beatRun } from "./heartbeat.ts";
-import { getRunRow, type RunRefusal, withLedger } from "./read.ts";
+import { getRunRow, type RunRefusal } from "./read.ts";
 import {
   defaultRunId,
   defaultRunWorkers,
@@ -38,8 +38,7 @@ export type Entry = { readonly kind: "entered"; readonly run: RunRow } | RunRefu
 export async function enterRun(ctx: SlotContext, runId: string): Promise<Entry> {
   const nowMs = ctx.clock.nowMs();
   const run = await getRunRow(ctx, runId);
-  if (run !== null && (isFresh(run, nowMs) || isFresh(await withLedger(ctx, run), nowMs)))
-    return { kind: "entered", run };
+  if (run !== null && isFresh(run, nowMs)) return { kind: "entered", run };
   if (runId === defaultRunId) return { kind: "entered", run: await wakeDefault(ctx) };
   if (run === null) return { kind: "run_not_found" };
   if (run.finishedAtMs !== undefined) return { kind: "run_finished" };

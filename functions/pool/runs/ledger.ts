@@ -11,6 +11,8 @@
  *   exact sum, whatever is folded meanwhile; and one that is written again after it was folded is counted no more.
  * - An entry's place is the time, or just behind `foldedUntil` for a clock that is slow. The sweep passes only places of
  *   long ago, so nobody can write behind it who has read the run in the same request.
+ * - A finished run gets no entry but from who has read it before it was finished: its last batches may be counted a
+ *   moment after its first answer.
  * - Each run's ledger is a partition of its own, so that no key is hot and a total needs one query. Rows that nobody
  *   needs any more are deleted by their time.
  */
@@ -139,12 +141,14 @@ export async function writeBatchEntry(ctx: LedgerContext, at: LedgerPlace, note:
   });
 }
 
-/** Whether the batch's result is in its entry. Throws the table's faults. */
-export async function isBatchCounted(
+/** What a batch's entry says: its result and cost, or what it cost alone. Throws the table's faults. */
+export async function findEntry(
   { table }: Pick<SlotContext, "table">,
   at: LedgerPlace,
-): Promise<boolean> {
-  return (await table.get(entryKey(at)))?.[columns.batches] !== undefined;
+): Promise<"result" | "cost" | "none"> {
+  const row = await table.get(entryKey(at));
+  if (row === undefined) return "none";
+  return row[columns.batches] === undefined ? "cost" : "result";
 }
 
 /** Writes what an attempt without a result has cost. Throws the table's faults, and may be repeated. */

@@ -7,7 +7,7 @@ import type { SlotContext } from "../slots/write.ts";
 import { newPlace, writeStartEntry } from "./ledger.ts";
 import { getRunRow } from "./read.ts";
 
-/** Nothing for no start, nor for a run that is finished, whose totals stay. Throws the table's faults. */
+/** Nothing for no start, nor for a run that is finished, which pays for nothing more. Throws the table's faults. */
 export async function noteStart(
   ctx: Pick<SlotContext, "table" | "clock">,
   runId: string,

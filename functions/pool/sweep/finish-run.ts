@@ -36,10 +36,11 @@ const betweenRoundsMs = 500;
 const landingMs = 5_000;
 
 /**
- * Finishes a run; again, the same answer.
+ * Finishes a run; again, the same answer, but for batches that were about to be answered at the first time: what was
+ * found not to be finished a moment ago may still be counted.
  *
- * Throws the table's faults while nothing was done yet or when the totals can't be read, and `sandbox_unavailable` when the provider never told
- * what it has; whatever else goes wrong, the answer comes late or has sandboxes remain.
+ * Throws the table's faults while nothing was done yet or when the totals can't be read, and `sandbox_unavailable` when
+ * the provider never told what it has; whatever else goes wrong, the answer comes late or has sandboxes remain.
  */
 export async function finishRun(
   ctx: SweepContext,
@@ -51,7 +52,7 @@ export async function finishRun(
   const known = await getRunRow(ctx, runId);
   if (known === null) return { kind: "run_not_found" };
   if (known.finishedAtMs === undefined) {
-    // Its totals don't change any more once it is finished.
+    // It pays for nothing more once it is finished.
     await attempt(log, "share idle time", async () => shareIdleTime(ctx, await readDemand(ctx)));
   }
   if ((await markFinished(ctx, runId)) === null) return { kind: "run_not_found" };
