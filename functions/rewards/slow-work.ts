@@ -10,6 +10,8 @@ import type { Assignment } from "./work-queue.ts";
 
 /** A worker that takes so long for each case is slow. */
 const SLOW_CASE_MS = 150;
+/** And so is one that has started nothing for so long: it may be out of reach, while others are not. */
+const UNSTARTED_MS = 3_000;
 
 /** Workers that are slow and have cases waiting. */
 export function slowServices(state: Dispatch): Service[] {
@@ -24,7 +26,8 @@ export function countSlow(state: Dispatch): number {
 }
 
 function isSlow({ chunks: [first] }: Service): boolean {
-  return first !== undefined && first.msPerCase() >= SLOW_CASE_MS;
+  if (first === undefined) return false;
+  return first.pace.msPerCase() >= SLOW_CASE_MS || first.pace.unstartedMs() >= UNSTARTED_MS;
 }
 
 function countWaiting({ chunks }: Service): number {

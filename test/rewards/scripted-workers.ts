@@ -22,8 +22,8 @@ export type Step =
   | { readonly kind: "throw_before"; readonly error: unknown }
   /** Thrown once the case has started. */
   | { readonly kind: "throw"; readonly error: unknown }
-  /** Started, and nothing more until the chunk is aborted; that is told with this error. */
-  | { readonly kind: "hang"; readonly error?: unknown }
+  /** Started, unless that is said not to be, and nothing more until the chunk is aborted; that is told with this error. */
+  | { readonly kind: "hang"; readonly unstarted?: true; readonly error?: unknown }
   /** Lines of the test's own choice, and then the chunk goes on. */
   | { readonly kind: "events"; readonly events: readonly WorkerEvent[] | AsyncIterable<WorkerEvent> }
   /** The answer ends here, before the case starts or after: with this summary, or without one. */
@@ -241,7 +241,8 @@ async function* play(
         if (step.summary !== undefined) yield { kind: "summary", end: step.summary };
         return;
       }
-      yield { kind: "case_started", programId: job.id, caseIndex };
+      if (step.kind !== "hang" || step.unstarted !== true)
+        yield { kind: "case_started", programId: job.id, caseIndex };
       steps.push({ job, caseIndex, step });
     }
     for (const { job, caseIndex, step } of steps) {
