@@ -19,6 +19,7 @@ import {
   track,
 } from "./tracked-cases.ts";
 import { type Assignment, countCases } from "./work-queue.ts";
+import { type ChunkCondition, conditionAfterFault } from "./worker-condition.ts";
 
 export interface ChunkSetup {
   readonly board: Board;
@@ -48,9 +49,6 @@ export type Judgement =
 
 /** How much earlier than ours a worker's clock may ring. */
 const clockToleranceMs = 1_000;
-
-/** Whether the chunk's worker may be used again; one that was not reached may be, but by others than just now. */
-export type ChunkCondition = "healthy" | "broken" | "unreached";
 
 /** A chunk that a worker was given. */
 export interface RunningChunk {
@@ -124,8 +122,7 @@ async function runToItsEnd(lease: WorkerLease, run: ChunkRun): Promise<ChunkCond
     if (isNeedless.signal.aborted) return conditionAfter(run);
     if (!(error instanceof Fault) || endsBatch(error)) throw error;
     await giveBackRest({ ...setup, assignment, tracked }, error);
-    // Where only the way broke, the worker is as good as any.
-    return error.code === "sandbox_unavailable" ? "unreached" : "broken";
+    return conditionAfterFault(error);
   }
 }
 

@@ -79,6 +79,8 @@ export interface ScriptedWorkersOptions {
   readonly created?: boolean;
   /** Workers that were lost before they were had: they give no sign of life. What chunks meet is the script's. */
   readonly isDead?: (workerId: string) => boolean;
+  /** How it ends a chunk that asks for a sign of life; `completed` where nothing is said. */
+  readonly sign?: (workerId: string) => Fault | Extract<WorkerEvent, { kind: "summary" }>["end"];
   /** When the worker's life ends, by its name. */
   readonly livesUntilMs?: (workerId: string) => number;
   /** Cases that run at once; so many may be suspects when the worker is lost. */
@@ -130,6 +132,10 @@ export function createScriptedWorkers(options: ScriptedWorkersOptions = {}): Scr
     if (chunk.programs.length === 0) {
       signs.push(lease.workerId);
       if (options.isDead?.(lease.workerId)) throw lost();
+      const sign = options.sign?.(lease.workerId) ?? "completed";
+      if (sign instanceof Fault) throw sign;
+      yield { kind: "summary", end: sign };
+      return;
     } else {
       lease.chunks.push(chunk);
       chunks.push({ workerId: lease.workerId, chunk });
