@@ -7,7 +7,7 @@
  * container's last look; only if some did is it looked who does now, so where nobody waits it costs nothing.
  */
 import type { PoolEvent } from "./lease-source.ts";
-import type { PoolReader } from "./pool-reader.ts";
+import { countTaken, type PoolReader } from "./pool-reader.ts";
 import type { Signs } from "./signs.ts";
 import { type WorkerRow, workerOf } from "./slot-row.ts";
 import { handOverSlot } from "./slots/hand-over.ts";
@@ -44,7 +44,7 @@ export function createPassingOn(passing: Passing): PassOn {
     const elsewhere = matters ? await longestElsewhere(passing, runTag) : null;
     const here = line.first(runTag);
     if (here !== null && !comesBefore(line, elsewhere, here)) {
-      if (await handOver(ctx, row, here)) return "handed_over";
+      if (await handOver(passing, row, here)) return "handed_over";
     } else if (elsewhere !== null && !isInCrowd) {
       const untilMs = ctx.clock.nowMs() + keptPolls * ctx.settings.pollMs;
       const kept = await releaseKept(ctx, row, { batchTag: elsewhere.batchTag, untilMs });
@@ -87,11 +87,32 @@ function comesBefore(line: WaitingLine, elsewhere: Elsewhere | null, { waiter }:
   return line.leasesOf(waiter.holder.batchTag).length > 0 || elsewhere.sinceMs < waiter.startedAtMs;
 }
 
-/** Whether the waiter has the worker; the one who gives it is not told of a fault twice. */
-async function handOver(ctx: SlotContext, row: WorkerRow, { waiter, offer }: Place): Promise<boolean> {
+/**
+ * Whether the waiter has the worker; the one who gives it is not told of a fault twice. It counts as the waiter's from
+ * the moment of the offer: others may be given back in the same one.
+ */
+async function handOver(
+  { ctx, line, pool }: Passing,
+  row: WorkerRow,
+  { waiter, offer }: Place,
+): Promise<boolean> {
+  const { runTag, batchTag } = waiter.holder;
   const waitedMs = Math.max(0, ctx.clock.nowMs() - waiter.startedAtMs);
   const holder = { ...waiter.holder, waitedMs: Number(waitedMs.toPrecision(2)) };
+  const stays = row.heldForRun === runTag;
+  const count = (workers: 1 | -1) => {
+    if (!stays) countTaken(line, pool.last(), runTag, workers);
+  };
+  const forget = line.noteLease(batchTag, ctx.clock.nowMs());
+  count(1);
   const handed = handOverSlot(ctx, row, holder).then((taken) => (taken === null ? null : workerOf(taken)));
   offer(handed.catch(() => null));
-  return (await handed) !== null;
+  let isHanded = false;
+  try {
+    isHanded = (await handed) !== null;
+    return isHanded;
+  } finally {
+    forget();
+    if (!isHanded) count(-1);
+  }
 }

@@ -2,6 +2,7 @@
 import { type PoolView, readPool } from "./pool-view.ts";
 import type { SlotContext } from "./slots/write.ts";
 import { typicalWaitMs } from "./turns.ts";
+import type { WaitingLine } from "./waiting-line.ts";
 
 export interface SharedView {
   readonly view: PoolView;
@@ -19,6 +20,17 @@ export interface PoolReader {
   last(): SharedView | null;
   /** How long one waited for a worker then. */
   typicalWaitMs(): number;
+}
+
+/** Counts a worker for a run, or takes it back (-1), for all who decide by a look that does not show it. */
+export function countTaken(
+  line: WaitingLine,
+  seen: SharedView | null,
+  runTag: string,
+  workers: 1 | -1,
+): void {
+  seen?.taken.set(runTag, (seen.taken.get(runTag) ?? 0) + workers);
+  line.noteTaken(runTag, workers);
 }
 
 export function createPoolReader(ctx: SlotContext): PoolReader {

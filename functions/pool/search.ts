@@ -43,8 +43,7 @@ interface Search {
   readonly signal: AbortSignal;
   /** Why no worker could be had at the last look, if that was somebody's fault; the caller is told of each change. */
   readonly trouble: Trouble;
-  /** Whether the run could have more workers than it had at the last look. */
-  runHasRoom: boolean;
+  runRoom: number;
   /** Whether a worker that another container gives back may be kept for it: it looks as often as anybody does. */
   isNext: boolean;
   creation: CreationUnderWay | null;
@@ -66,7 +65,7 @@ export async function searchWorker(
     deadlineAtMs,
     signal,
     trouble: createTrouble(clock, onTrouble),
-    runHasRoom: false,
+    runRoom: 0,
     isNext: false,
     creation: null,
     unproved: 0,
@@ -163,22 +162,23 @@ async function look(container: LeaseContainer, search: Search): Promise<Found | 
   const nowMs = ctx.clock.nowMs();
   const { runTag } = search.holder;
   const held = countHeld(ctx, seen.view, runTag, nowMs) + (seen.taken.get(runTag) ?? 0);
-  search.runHasRoom = held < (search.demand.runWorkers ?? Number.POSITIVE_INFINITY);
-  const there = search.runHasRoom ? await takeWhatIsThere(container, search, seen) : null;
+  search.runRoom = (search.demand.runWorkers ?? Number.POSITIVE_INFINITY) - held;
+  const hasRoom = search.runRoom > 0;
+  const there = hasRoom ? await takeWhatIsThere(container, search, seen) : null;
   if (there !== null && there !== "left_to_others") return there;
   await signIfPatient(container, search, seen.view);
-  const mayCreate = search.runHasRoom && search.creation === null && there === null;
+  const mayCreate = hasRoom && search.creation === null && there === null;
   if (mayCreate) await beginCreation(container, search, seen.view);
   return null;
 }
 
 /** A batch that waits with nothing says so after a while. */
 async function signIfPatient({ ctx, line, pool, signs }: LeaseContainer, search: Search, view: PoolView) {
-  const { holder, startedAtMs, runHasRoom } = search;
+  const { holder, startedAtMs, runRoom } = search;
   if (!hasWaitedLong(search, ctx.clock.nowMs()) || line.leasesOf(holder.batchTag).length > 0) return;
   search.isNext =
     !isCrowded(pool.typicalWaitMs(), ctx.settings.pollMs) && isAmongTheNext(ctx, view, holder.batchTag);
-  await signs.give(holder, { sinceMs: startedAtMs, runIsFull: !runHasRoom }, view);
+  await signs.give(holder, { sinceMs: startedAtMs, runIsFull: runRoom <= 0 }, view);
 }
 
 /** Of those who signed, about as many as may be served while one of them sleeps. */

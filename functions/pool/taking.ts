@@ -1,7 +1,7 @@
 /** Taking a worker that a look at the pool showed: one that is kept for the batch, a free one, or an expired one. */
 import type { LeaseContainer } from "./lease-container.ts";
 import { drawSome } from "./polling.ts";
-import type { SharedView } from "./pool-reader.ts";
+import { countTaken, type SharedView } from "./pool-reader.ts";
 import { expiredWorkers, fitWorkers, keptFor } from "./pool-view.ts";
 import { type SlotRow, type WorkerRow, workerOf } from "./slot-row.ts";
 import { acquireSlot } from "./slots/acquire.ts";
@@ -31,12 +31,12 @@ export async function takeWhatIsThere(
   const isTurn = !othersWait(container, search, seen, nowMs) || isTurnOf(container, waitedMs, free, nowMs);
   const drawn = isTurn ? [...ownSlots(container, free), ...drawSome(free, 3, ctx.random)] : [];
   for (const row of [...kept, ...drawn].filter(isUntried)) {
-    const taken = await takeOnce(seen, row, holder, () => acquireSlot(ctx, row.slot, holder));
+    const taken = await takeOnce(container, seen, row, holder, () => acquireSlot(ctx, row.slot, holder));
     if (taken !== null) return found(taken, "free");
   }
   if (!isTurn) return "left_to_others";
   for (const row of drawSome(expiredWorkers(ctx, seen.view, nowMs).filter(isUntried), 1, ctx.random)) {
-    const taken = await takeOnce(seen, row, holder, () => takeOverSlot(ctx, row, holder));
+    const taken = await takeOnce(container, seen, row, holder, () => takeOverSlot(ctx, row, holder));
     if (taken !== null) return found(taken, "taken_over");
   }
   return null;
@@ -44,21 +44,21 @@ export async function takeWhatIsThere(
 
 /** Goes for a worker that nobody of this container has gone for, and counts it for the run while that may succeed. */
 async function takeOnce(
-  { tried, taken }: SharedView,
+  { line }: LeaseContainer,
+  seen: SharedView,
   { slot }: SlotRow,
   { runTag }: Holder,
   take: () => Promise<SlotRow | null>,
 ): Promise<SlotRow | null> {
-  if (tried.has(slot)) return null;
-  tried.add(slot);
-  const count = (more: 1 | -1) => taken.set(runTag, (taken.get(runTag) ?? 0) + more);
-  count(1);
+  if (seen.tried.has(slot)) return null;
+  seen.tried.add(slot);
+  countTaken(line, seen, runTag, 1);
   let row: SlotRow | null = null;
   try {
     row = await take();
     return row;
   } finally {
-    if (row === null) count(-1);
+    if (row === null) countTaken(line, seen, runTag, -1);
   }
 }
 

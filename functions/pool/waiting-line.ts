@@ -13,8 +13,8 @@ import { waitsPatientlyMs } from "./waiting.ts";
 export interface Waiter {
   readonly holder: Holder;
   readonly startedAtMs: number;
-  /** Whether its run may hold more workers than it does, as of the waiter's last look at the pool. */
-  readonly runHasRoom: boolean;
+  /** How many more workers its run may hold: as of the waiter's last look at the pool, less what the run got here since. */
+  runRoom: number;
   /** Its own creation of a worker, while it is under way. */
   readonly creation: CreationUnderWay | null;
 }
@@ -46,6 +46,8 @@ export interface WaitingLine {
   first(runTag: string): Place | null;
   /** Those who search, whether they stand in line or look around. */
   waiters(): Iterable<Waiter>;
+  /** The run gets a worker here that it did not have, or didn't get it after all (-1). */
+  noteTaken(runTag: string, workers: 1 | -1): void;
   /** A batch has a worker; the answer is told when it gives that back. */
   noteLease(batchTag: string, leasedAtMs: number): () => void;
   /** Since when the batch has each of its workers. */
@@ -81,6 +83,9 @@ export function createWaitingLine(): WaitingLine {
       return first;
     },
     waiters: () => searching,
+    noteTaken(runTag, workers) {
+      for (const waiter of searching) if (waiter.holder.runTag === runTag) waiter.runRoom -= workers;
+    },
     noteLease(batchTag, leasedAtMs) {
       const lease = { batchTag, leasedAtMs };
       leases.add(lease);
@@ -91,8 +96,8 @@ export function createWaitingLine(): WaitingLine {
 }
 
 /** Whether a worker that a batch of the run gives back is one that the waiter may have. */
-export function isOfUse({ holder, runHasRoom }: Waiter, runTag: string): boolean {
-  return runHasRoom || holder.runTag === runTag;
+export function isOfUse({ holder, runRoom }: Waiter, runTag: string): boolean {
+  return runRoom > 0 || holder.runTag === runTag;
 }
 
 function createPlace(waiter: Waiter, leaveLine: () => void): Place {
