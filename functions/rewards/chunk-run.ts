@@ -12,8 +12,10 @@ import {
   type CaseState,
   countOwnWaiting,
   handOverHalf,
+  hasOwnWaiting,
   hasRestOf,
   isDoneElsewhere,
+  restIn,
   type Tracked,
   type TrackedChunk,
   track,
@@ -55,6 +57,8 @@ export interface RunningChunk {
   readonly ended: Promise<ChunkCondition>;
   /** Cases that nobody but this worker is to run, and that it has not started. */
   waitingCases(): number;
+  /** Whether there are any: asked at each turn of events, while the number matters only when some are handed over. */
+  hasWaiting(): boolean;
   readonly pace: Pick<Pace, "msPerCase" | "unstartedMs">;
   /** The latter half of those cases, for another worker: what ends first counts. */
   handOver(): Assignment | null;
@@ -93,6 +97,7 @@ export function runChunk(lease: WorkerLease, assignment: Assignment, setup: Chun
   return {
     ended: runToItsEnd(lease, run),
     waitingCases: () => (mayBeShared ? countOwnWaiting(run.tracked, setup.board) : 0),
+    hasWaiting: () => mayBeShared && hasOwnWaiting(run.tracked, setup.board),
     pace: run.pace,
     handOver() {
       const portions = mayBeShared ? handOverHalf(run.tracked, setup.board) : [];
@@ -246,7 +251,7 @@ async function settleRest(run: ChunkRun, end: ChunkEnd): Promise<"healthy" | "br
       throw new Fault("cancelled", "The batch was cancelled.");
     case "too_large":
       if (run.pace.hasStarted()) throw breaksProtocol("refused a chunk that it had begun");
-      run.setup.board.splitChunk(run.assignment);
+      run.setup.board.splitChunk(run.assignment, restIn(run.tracked, "waiting"));
       return "healthy";
     case "superseded":
       await giveBackRest({ ...run.setup, assignment: run.assignment, tracked: run.tracked }, takenOver());
