@@ -118,7 +118,7 @@ async function* tryOnce(
   try {
     const body = describeChunk(chunk, connection.fencingToken, chunk.deadlineMs);
     const answer = await postChunk(connection, body, watch, tries > 1);
-    if (answer === "too_large") {
+    if (answer === "too_large" || answer === "kept_off") {
       yield { kind: "summary", end: answer };
       return null;
     }
@@ -193,7 +193,7 @@ async function postChunk(
   body: string,
   watch: SilenceWatch,
   newConnection: boolean,
-): Promise<Answer | Unheard | "too_large"> {
+): Promise<Answer | Unheard | "too_large" | "kept_off"> {
   const { signal } = watch;
   const asking = withNonce(connection);
   const request = { method: "POST", path: "/v1/execute", body, signal, upload: watch } as const;
@@ -203,7 +203,11 @@ async function postChunk(
   });
   if (answer.status === 200) return answer;
   const said = await readJson(answer, asking.nonce);
-  if (answer.status === 413) return "too_large";
+  if (answer.status === 413) {
+    if (said.nonce === asking.nonce) return "too_large";
+    // Another request's answer may have come in its place: a new connection has none of those.
+    return newConnection ? "kept_off" : postChunk(connection, body, watch, true);
+  }
   const refusal = describeRefusal(answer, said);
   if (refusal instanceof Fault) throw refusal;
   return refusal;

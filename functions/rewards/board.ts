@@ -61,7 +61,7 @@ export interface Board {
   fail(program: PlannedProgram, fault: Fault): void;
   failAll(fault: Fault): void;
   /** No worker takes the chunk's request, it is too large: its `rest` goes back, for free, to be sent in smaller ones. */
-  splitChunk(assignment: Assignment, rest: readonly Portion[]): void;
+  splitChunk(assignment: Assignment, rest: readonly Portion[], why: "too_large" | "kept_off"): void;
   /** The worker gave up cases of one chunk. */
   giveBack(program: PlannedProgram, cases: GivenBack): void;
   /** The worker was lost while none of these cases had started; `counts` if it is known to have been alive before. */
@@ -178,11 +178,11 @@ export function createBoard(
     failAll(fault) {
       for (const program of programs) fail(program, fault);
     },
-    splitChunk({ portions, bytes }, rest) {
+    splitChunk({ portions, bytes }, rest, why) {
       const open = openOf(rest);
       const [first] = open;
       if (first !== undefined && countCases(portions) === 1)
-        return fail(first.program, describeTooLarge(bytes));
+        return fail(first.program, describeTooLarge(bytes, why));
       queue.limitBytes(Math.floor(bytes / 2)); // so that it ends, with single cases at the latest
       for (const { program, caseIndexes } of open)
         for (const caseIndex of caseIndexes) queue.putBack(program, caseIndex, false);
@@ -243,11 +243,11 @@ function createState(stage: number): ProgramState {
   return { cases: [], endedCases: 0, stage, started: false, isSettled: false, faults: null };
 }
 
-function describeTooLarge(bytes: number): Fault {
-  const detail =
-    `The program and one of its test cases are a request of ${bytes} bytes, ` +
-    "which is more than a worker, or a proxy before it, takes.";
-  return new Fault("invalid_task", detail);
+/** Only the worker itself is believed that no worker will ever take it. */
+function describeTooLarge(bytes: number, why: "too_large" | "kept_off"): Fault {
+  const what = `The program and one of its test cases are a request of ${bytes} bytes`;
+  if (why === "too_large") return new Fault("invalid_task", `${what}, which is more than a worker takes.`);
+  return new Fault("sandbox_unavailable", `${what}, and a proxy before the worker let it not through (413).`);
 }
 
 /** Two sets of about as many programs, or of cases when there is one program. */

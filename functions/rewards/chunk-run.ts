@@ -250,8 +250,9 @@ async function settleRest(run: ChunkRun, end: ChunkEnd): Promise<"healthy" | "br
     case "cancelled":
       throw new Fault("cancelled", "The batch was cancelled.");
     case "too_large":
+    case "kept_off":
       if (run.pace.hasStarted()) throw breaksProtocol("refused a chunk that it had begun");
-      run.setup.board.splitChunk(run.assignment, restIn(run.tracked, "waiting"));
+      run.setup.board.splitChunk(run.assignment, restIn(run.tracked, "waiting"), end);
       return "healthy";
     case "superseded":
       await giveBackRest({ ...run.setup, assignment: run.assignment, tracked: run.tracked }, takenOver());

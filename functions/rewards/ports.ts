@@ -72,10 +72,11 @@ export interface CaseOutcome {
 }
 
 /**
- * Why a chunk's stream ended. Only after `completed` has every case an end. `too_large`: the worker, or who stands before
- * it, takes no request of this size; nothing of the chunk was started, and nothing is wrong with the worker.
+ * Why a chunk's stream ended. Only after `completed` has every case an end. `too_large`: the worker takes no
+ * request of this size; `kept_off`: somebody before it lets none through. Nothing of the chunk was started then, and
+ * nothing is wrong with the worker.
  */
-export type ChunkEnd = "completed" | "deadline" | "cancelled" | "superseded" | "too_large";
+export type ChunkEnd = "completed" | "deadline" | "cancelled" | "superseded" | "too_large" | "kept_off";
 
 /** What a worker tells while it works on a chunk. The last event of a whole stream is `summary`. */
 export type WorkerEvent =

@@ -37,6 +37,12 @@ async function listSandboxes(): Promise<string[]> {
   return ids;
 }
 
+async function countLeased(): Promise<number> {
+  const answer = await fetch(`${stack.url}/readyz`, { headers: headers() });
+  const { checks } = (await answer.json()) as { checks: { pool: { leased: number } | null } };
+  return checks.pool?.leased ?? 0;
+}
+
 async function killAll(): Promise<number> {
   const ids = await listSandboxes();
   await Promise.all(ids.map((id) => Sandbox.kill(id, { ...stack.e2b })));
@@ -81,9 +87,13 @@ describe("sandboxes that E2B has ended", () => {
   it("in the middle of a batch cost it no reward", async () => {
     await putRun();
     const sources = Array.from({ length: 24 }, () => sleeper(0.2));
-    const answer = send(sources);
-    await new Promise((resolve) => setTimeout(resolve, 700));
+    let isOver = false;
+    const answer = send(sources).finally(() => {
+      isOver = true;
+    });
+    await vi.waitUntil(async () => (await countLeased()) > 0, { interval: 20, timeout: 30_000 });
     expect(await killAll()).toBeGreaterThan(0);
+    expect(isOver, "the batch was under way").toBe(false);
     expect((await answer).rewards).toEqual(sources.map(() => 1));
   });
 });

@@ -17,6 +17,7 @@ const mishaps = {
   superseded: { kind: "stop", summary: "superseded" },
   deadline: { kind: "stop", summary: "deadline" },
   tooLarge: { kind: "stop", summary: "too_large" },
+  keptOff: { kind: "stop", summary: "kept_off" },
   starved: { kind: "end", end: { kind: "starved", detail: "why" } },
   isolation: { kind: "end", end: { kind: "isolation_failed", detail: "why" } },
 } as const satisfies Record<string, Step | null>;

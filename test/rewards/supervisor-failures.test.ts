@@ -106,18 +106,17 @@ describe("a worker that breaks the protocol", () => {
     expect(seen).toHaveLength(code === "chunk_seen" ? 3 : 1);
   });
 
-  it.each(["a supervisor", "a proxy"])(
-    "is not one that takes no request of this size, as %s may say",
-    async (who) => {
-      const { connection, seen } = await serve(
-        who === "a proxy"
-          ? (res) => void res.writeHead(413).end("<html>too large</html>")
-          : answerJson(413, { code: "too_large", detail: "why" }),
-      );
-      expect(await run(connection)).toEqual({ events: [{ kind: "summary", end: "too_large" }], fault: null });
-      expect(seen).toHaveLength(1);
-    },
-  );
+  it("is not one that takes no request of this size", async () => {
+    const { connection, seen } = await serve(answerJson(413, { code: "too_large", detail: "why" }));
+    expect(await run(connection)).toEqual({ events: [{ kind: "summary", end: "too_large" }], fault: null });
+    expect(seen).toHaveLength(1);
+  });
+
+  it("is not one that a proxy lets no request of this size through to; that is asked twice", async () => {
+    const { connection, seen } = await serve((res) => void res.writeHead(413).end("<html>too large</html>"));
+    expect(await run(connection)).toEqual({ events: [{ kind: "summary", end: "kept_off" }], fault: null });
+    expect(seen).toHaveLength(2);
+  });
 
   it("with a refusal that never ends", async () => {
     const { connection } = await serve((res) => {

@@ -71,9 +71,16 @@ it("what another worker has done meanwhile, or does, is not sent again", () => {
   expect(sent.portions[0]?.caseIndexes).toHaveLength(8);
   for (const caseIndex of [4, 5])
     board.endCase(program, caseIndex, { verdict: { kind: "passed" } } as CaseResult);
-  board.splitChunk(sent, [{ program, caseIndexes: [0, 1, 2, 3, 4, 5] }]); // 6 and 7 are at another worker
+  board.splitChunk(sent, [{ program, caseIndexes: [0, 1, 2, 3, 4, 5] }], "too_large"); // 6 and 7 are at another worker
   const again: number[] = [];
   for (let next = board.take(1); next !== null; next = board.take(1))
     again.push(...next.portions.flatMap(({ caseIndexes }) => caseIndexes));
   expect(again.sort()).toEqual([0, 1, 2, 3]);
+});
+
+it("a single case that is kept off its worker may be sent again", async () => {
+  const { results } = await grade(batchOf(["right"], echoTask(1)), {
+    script: () => ({ kind: "stop", summary: "kept_off" }),
+  });
+  expect(results[0]).toMatchObject({ fault: { code: "sandbox_unavailable", retryable: true } });
 });
