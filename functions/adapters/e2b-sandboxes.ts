@@ -2,7 +2,7 @@
  * The pool's sandboxes on E2B.
  *
  * Each answer is confirmed: "gone" is said only when the control plane itself said that there is no such sandbox, a
- * listing is whole, and of this pool alone, or a fault, and what got no answer says so.
+ * listing is whole or a fault, and what got no answer says so.
  */
 import type { SandboxInfo } from "e2b";
 import type { ListedSandbox, SandboxChange, SandboxCreation, Sandboxes } from "../pool/ports.ts";
@@ -16,6 +16,10 @@ import { addressOf } from "./worker-access.ts";
 
 /** More pages than any plan fills; a server that never comes to an end would be asked for ever. */
 const mostPages = 1_000;
+
+const unfiltered =
+  "E2B's list of sandboxes has none of the pool that was asked for, and others: this cloud doesn't filter by metadata, " +
+  "or answered another request";
 
 export function createE2bSandboxes(options: E2bOptions): Sandboxes {
   const client = createE2bClient(resolveE2bOptions(options));
@@ -72,11 +76,11 @@ async function list(client: E2bClient, poolId: string): Promise<ListedSandbox[]>
         limit: client.options.listPageSize,
       });
       for (let page = 0; pages.hasNext && page < mostPages; page += 1) {
-        for (const info of await pages.nextItems()) {
-          const listed = readListed(info, poolId);
-          if (listed === null) return "another's";
-          found.set(listed.sandboxId, listed);
-        }
+        const items = await pages.nextItems();
+        const ours = items.map((info) => readListed(info, poolId)).filter((listed) => listed !== null);
+        // The answer to another question: this pool's own sandboxes would seem to be gone.
+        if (items.length > 0 && ours.length === 0) return "another's";
+        for (const listed of ours) found.set(listed.sandboxId, listed);
       }
       return pages.hasNext ? "endless" : "whole";
     },
@@ -85,8 +89,7 @@ async function list(client: E2bClient, poolId: string): Promise<ListedSandbox[]>
   const extent = orThrow(read);
   if (extent === "endless")
     throw new Fault("sandbox_unavailable", `E2B's list of sandboxes has more than ${mostPages} pages`);
-  if (extent === "another's")
-    throw new Fault("sandbox_unavailable", "E2B's list of sandboxes is none of the pool that was asked for");
+  if (extent === "another's") throw new Fault("sandbox_unavailable", unfiltered);
   return [...found.values()];
 }
 

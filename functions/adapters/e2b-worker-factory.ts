@@ -54,9 +54,10 @@ const defaultReadyTimeoutMs = 30_000;
 export function createE2bWorkerFactory(options: WorkerFactoryOptions): WorkerFactory & WorkerStopper {
   const e2b = resolveE2bOptions(options.e2b);
   const client = createE2bClient(e2b);
+  const heard = { atMs: 0 };
   return {
     create: (order, signal) => createWorker(client, options, order, signal),
-    attach: (worker) => attachWorker(client, options, worker),
+    attach: (worker) => attachWorker(client, options, worker, heard),
     async stop(worker, fencingToken, signal) {
       await cancel({ ...connectionTo(e2b, worker), fencingToken }, signal);
     },
@@ -179,6 +180,7 @@ function attachWorker(
   client: E2bClient,
   { clock, random = Math.random }: WorkerFactoryOptions,
   worker: WorkerAddress,
+  heard: { atMs: number },
 ): WorkerExecutor {
   return {
     async *execute(chunk, fencingToken, signal) {
@@ -190,9 +192,13 @@ function attachWorker(
         random,
         deadlineAtMs: clock.nowMs() + chunk.deadlineMs,
         signal,
+        lastHeardAtMs: () => heard.atMs,
         lookAgain: () => lookAgain(connection, clock, signal),
       });
-      yield* executeChunk(connection, chunk, signal, clock, decide);
+      for await (const event of executeChunk(connection, chunk, signal, clock, decide)) {
+        heard.atMs = clock.nowMs();
+        yield event;
+      }
     },
   };
 }

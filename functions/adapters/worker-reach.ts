@@ -6,7 +6,8 @@
  * plane is asked, and after silence or a cut the supervisor itself, over a new connection.
  *
  *     sandbox gone or paused                                    the worker is lost
- *     no connection can be made                                 the way's trouble: again until the deadline is near
+ *     no connection can be made                                 the way's trouble: again until the deadline is near, or
+ *                                                               for ten seconds while other workers are heard
  *     a proxy refuses (429, 503)                                again for a minute
  *     a proxy fails, or the connection breaks                   again a few times, then the supervisor is dead
  *     silence, and the supervisor answers on a new connection   again on such a one, twice
@@ -30,6 +31,8 @@ const mostTries = 4;
 const mostSilences = { well: 3, mute: 2 } as const;
 /** How long a proxy may refuse while the sandbox runs. */
 const refusedForMs = 60_000;
+/** Without a connection to this worker for so long, while there is one to others, it is given back. */
+const onlyThisOneMs = 10_000;
 /** Without a connection so shortly before the deadline there is no use in going on: this is time to say so, twice. */
 const lastTryMs = 12_000;
 
@@ -43,6 +46,8 @@ export interface ReachContext {
   readonly deadlineAtMs: number;
   /** Aborted when nobody wants the request's answer any more. */
   readonly signal: AbortSignal;
+  /** When any worker was last heard here. */
+  readonly lastHeardAtMs: () => number;
   /** Looks at the supervisor over a new connection. */
   readonly lookAgain: () => Promise<Sighting>;
 }
@@ -52,11 +57,13 @@ interface Seen {
   tries: number;
   sinceMs: number;
   silences: number;
+  /** Since when no connection could be made; null: the last try had one. */
+  unconnectedSinceMs: number | null;
 }
 
 /** For one request, however often it is sent. */
 export function decideByControlPlane(ctx: ReachContext): DecideReach {
-  const seen: Seen = { tries: 0, sinceMs: 0, silences: 0 };
+  const seen: Seen = { tries: 0, sinceMs: 0, silences: 0, unconnectedSinceMs: null };
   return async (unheard, tries) => {
     if (unheard.kind === "seen") return lost(unheard.why);
     if (unheard.kind === "cut") return judgeCut(ctx, unheard);
@@ -74,7 +81,12 @@ export function decideByControlPlane(ctx: ReachContext): DecideReach {
     const fault = isMissing(place) ?? judge(ctx, trouble, sighting, seen, isOutOfOrder);
     if (fault !== null || sighting?.kind === "well") return fault;
     const pauseMs = Math.max(backoffMs(tries, ctx.random()), trouble.retryAfterMs ?? 0);
-    if (trouble.kind === "no_connection" && leftMs(ctx) - pauseMs < lastTryMs) return unreachable(trouble);
+    if (trouble.kind !== "no_connection") seen.unconnectedSinceMs = null;
+    else {
+      seen.unconnectedSinceMs ??= ctx.clock.nowMs();
+      if (isOnlyThisOne(ctx, seen.unconnectedSinceMs)) return onlyThisOne(trouble);
+      if (leftMs(ctx) - pauseMs < lastTryMs) return unreachable(trouble);
+    }
     await ctx.clock.sleep(pauseMs, ctx.signal);
     return null;
   };
@@ -130,6 +142,16 @@ function noConnection(unheard: Unheard, { why }: { readonly why: string }): Unhe
 
 function leftMs({ deadlineAtMs, clock }: ReachContext): number {
   return deadlineAtMs - clock.nowMs();
+}
+
+/** Others were heard all the while, so another worker will do better. */
+function isOnlyThisOne({ clock, lastHeardAtMs }: ReachContext, sinceMs: number): boolean {
+  return clock.nowMs() - sinceMs >= onlyThisOneMs && lastHeardAtMs() - sinceMs >= onlyThisOneMs / 2;
+}
+
+function onlyThisOne({ why }: Unheard): Fault {
+  const detail = `The worker could not be reached, while others could; its sandbox may well run: ${why}.`;
+  return new Fault("sandbox_unavailable", detail);
 }
 
 function unreachable({ why }: Unheard): Fault {

@@ -132,8 +132,9 @@ export const StreamLine = z
   ])
   .openapi("StreamLine", {
     description:
-      "One line of the stream: results as samples end, progress at least every 10 s, and last a summary or an error. " +
-      "A stream without its last line was cut.",
+      "One line of the stream: results as samples end, progress at least every 10 s, and last a summary or an error: " +
+      "a stream begins after a second at the latest, so whatever refuses a batch later (404, 409, 422, 503, …) is its " +
+      "last line, with the status and `Retry-After` that it would have had. A stream without its last line was cut.",
   });
 
 export const Liveness = z.strictObject({ status: z.literal("ok") }).openapi("Liveness");

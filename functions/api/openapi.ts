@@ -56,7 +56,9 @@ function describeRewards(schemas: RequestSchemas) {
     },
     responses: {
       200: {
-        description: "Rewards; or a stream of lines, if the request accepts `application/x-ndjson`.",
+        description:
+          "Rewards; or a stream of lines, if the request accepts `application/x-ndjson`. A stream that began before " +
+          "its batch was refused has the refusal as its last line, of type `error`: any of those below may come so.",
         headers: requestIdHeader,
         content: {
           "application/json": { schema: RewardsAnswer, example: answerExample },

@@ -3,8 +3,9 @@ import { once } from "node:events";
 import type { Server } from "node:http";
 import { type AddressInfo, Server as NetServer } from "node:net";
 import { createAdaptorServer } from "@hono/node-server";
-import type { Hono } from "hono";
-import { Problem, respondWithProblem } from "../api/problem.ts";
+import { Hono } from "hono";
+import { answerLiveness } from "../api/health-routes.ts";
+import { Problem, type ProblemCode, respondWithProblem } from "../api/problem.ts";
 import { watchConnections } from "./http-connections.ts";
 
 /** For whoever reads slowly; every answer is made by then. */
@@ -16,24 +17,23 @@ type Fetch = App["fetch"];
 
 export interface HttpServer {
   readonly url: string;
-  /** Requests go to the app from now on; before, each is told that the server is starting. */
+  /** Requests go to the app from now on; before, each but that for `/healthz` is told that the server is starting. */
   serve(app: App): void;
-  /** Takes nothing more: no connection, and what comes over an open one is told that the server is stopping. */
+  /**
+   * Takes nothing more, no connection and no request. What still comes over an open one is told `stopping` where the
+   * answer before it had begun; else the connection ends with that answer, and the client sees it closed.
+   */
   refuse(): void;
   /** Refuses, and ends once everything that was taken is answered. */
   close(): Promise<void>;
 }
 
-/** Serves an app on loopback. Port 0 takes a free one; a port that is taken rejects with `EADDRINUSE`. */
-export async function serveOnLoopback(app: App, port: number): Promise<HttpServer> {
-  const server = await listenOnLoopback(port);
-  server.serve(app);
-  return server;
-}
-
-/** Takes the port before there is anything to serve. */
+/**
+ * Takes a port of loopback before there is anything to serve. Port 0 takes a free one; a port that is taken rejects with
+ * `EADDRINUSE`.
+ */
 export async function listenOnLoopback(port: number): Promise<HttpServer> {
-  let fetch = refuseAll("The server is starting: it has no worker yet.");
+  let fetch = startingApp.fetch;
   const handling = new Set<Promise<unknown>>();
   const server = createAdaptorServer({
     fetch: (...request: Parameters<Fetch>) => {
@@ -50,7 +50,7 @@ export async function listenOnLoopback(port: number): Promise<HttpServer> {
   const refuse = () => {
     if (closed !== null) return;
     closed = once(server, "close");
-    fetch = refuseAll("The server is stopping.");
+    fetch = () => refusal("stopping", "The server is being stopped.");
     // Not HTTP's own `close`, which cuts off answers that are made and not yet read.
     NetServer.prototype.close.call(server);
     connections.endWithAnswers();
@@ -72,6 +72,11 @@ export async function listenOnLoopback(port: number): Promise<HttpServer> {
   };
 }
 
-function refuseAll(detail: string): Fetch {
-  return () => respondWithProblem(new Problem("no_capacity", detail), randomUUID());
+/** It lives, and can't grade yet. */
+const startingApp: App = new Hono()
+  .get("/healthz", answerLiveness)
+  .all("*", () => refusal("no_capacity", "The server is starting: it has no worker yet."));
+
+function refusal(code: ProblemCode, detail: string): Response {
+  return respondWithProblem(new Problem(code, detail), randomUUID());
 }

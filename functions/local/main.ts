@@ -4,7 +4,7 @@ import { readArguments, readInteger } from "../command-arguments.ts";
 import { type Ending, listenForEnd } from "./ending.ts";
 import { readEnvironment } from "./environment.ts";
 import { listServices, requireReachable } from "./reach.ts";
-import { refuseToStart, requireLinux } from "./refusal.ts";
+import { endWithError, requireLinux } from "./refusal.ts";
 import { type LocalStack, type LocalStackOptions, startLocalStack } from "./stack.ts";
 
 const usage = `npm run local -- [--port 8787] [--plan hobby|pro] [--slots N] [--no-cron]
@@ -70,5 +70,5 @@ const ending = listenForEnd();
 try {
   process.exit(await serve({ ...options, ...readEnvironment(process.env) }, ending));
 } catch (error) {
-  refuseToStart(error);
+  endWithError(error);
 }

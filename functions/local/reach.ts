@@ -34,7 +34,8 @@ export function listServices({
   const services: Service[] = [];
   const code = "sandbox_unavailable";
   if (e2b) {
-    services.push({ name: "E2B", variable: "E2B_API_URL", url: resolveE2bOptions(e2b).apiUrl, code });
+    const variable = e2b.domain && !e2b.apiUrl ? "E2B_DOMAIN" : "E2B_API_URL";
+    services.push({ name: "E2B", variable, url: resolveE2bOptions(e2b).apiUrl, code });
     if (e2b.sandboxUrl) {
       services.push({ name: "E2B's sandboxes", variable: "E2B_SANDBOX_URL", url: e2b.sandboxUrl, code });
     }

@@ -12,8 +12,11 @@ export function requireLinux(): void {
   process.exit(1);
 }
 
-/** Ends the process over an error of its start, for its reader: what is missing and what to do. */
-export function refuseToStart(error: unknown): never {
+/**
+ * Ends the process over an error, in words for its reader: what its start misses and what to do, what its end left
+ * behind, or what the endpoint said.
+ */
+export function endWithError(error: unknown): never {
   const code = (error as NodeJS.ErrnoException)?.code;
   if (error instanceof Fault) console.error(`${error.code}: ${error.message}`);
   else if (error instanceof RefusalError) console.error(error.message);

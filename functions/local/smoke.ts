@@ -11,9 +11,9 @@ import { parseArgs } from "node:util";
 import { readArguments } from "../command-arguments.ts";
 import { Fault } from "../rewards/faults.ts";
 import { listenForEnd } from "./ending.ts";
-import { readEnvironment } from "./environment.ts";
+import { readEndpoint, readEnvironment } from "./environment.ts";
 import { endpointAt, listServices, requireReachable } from "./reach.ts";
-import { refuseToStart, requireLinux } from "./refusal.ts";
+import { endWithError, requireLinux } from "./refusal.ts";
 import {
   callEndpoint,
   type EndpointAddress,
@@ -47,10 +47,7 @@ interface Choice {
 
 function readChoice(): Choice {
   const { values } = parseArgs({ options: { e2b: { type: "boolean", default: false } } });
-  const { CODE_REWARDS_URL: url, CODE_REWARDS_API_KEY: apiKey } = process.env;
-  if (url === undefined) return { useE2b: values.e2b, given: null };
-  if (apiKey === undefined) throw new Error("CODE_REWARDS_URL is set: set CODE_REWARDS_API_KEY as well");
-  return { useE2b: values.e2b, given: { url, apiKey } };
+  return { useE2b: values.e2b, given: readEndpoint(process.env) };
 }
 
 async function openEndpoint({ useE2b, given }: Choice, signal: AbortSignal): Promise<Endpoint> {
@@ -157,5 +154,5 @@ try {
   process.exit(problems.length > 0 ? 1 : 0);
 } catch (error) {
   if (ending.signal.aborted && error === ending.signal.reason) process.exit(ending.exitCode());
-  refuseToStart(error);
+  endWithError(error);
 }

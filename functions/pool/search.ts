@@ -129,7 +129,7 @@ async function standInLine(
   const events = [clock.sleep(napMs, signal), place.offered];
   if (search.creation !== null) events.push(search.creation.ended);
   await Promise.race(events);
-  moved.abort();
+  moved.abort(null); // a reason, or Node makes an error with its stack for each look
   leave();
   return place.leave();
 }

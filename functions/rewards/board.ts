@@ -60,8 +60,8 @@ export interface Board {
   endAsSyntaxError(program: PlannedProgram, detail: string): boolean;
   fail(program: PlannedProgram, fault: Fault): void;
   failAll(fault: Fault): void;
-  /** No worker takes the chunk's request, it is too large: its cases go back, for free, to be sent in smaller ones. */
-  splitChunk(assignment: Assignment): void;
+  /** No worker takes the chunk's request, it is too large: its `rest` goes back, for free, to be sent in smaller ones. */
+  splitChunk(assignment: Assignment, rest: readonly Portion[]): void;
   /** The worker gave up cases of one chunk. */
   giveBack(program: PlannedProgram, cases: GivenBack): void;
   /** The worker was lost while none of these cases had started; `counts` if it is known to have been alive before. */
@@ -133,6 +133,12 @@ export function createBoard(
     state.started = true;
   };
   const fail = (program: PlannedProgram, fault: Fault) => settle(program, { kind: "fault", fault });
+  const openOf = (portions: readonly Portion[]): Portion[] =>
+    portions.flatMap(({ program, caseIndexes }) => {
+      const { isSettled, cases } = stateOf(program);
+      const open = isSettled ? [] : caseIndexes.filter((caseIndex) => cases[caseIndex] === undefined);
+      return open.length > 0 ? [{ program, caseIndexes: open }] : [];
+    });
 
   return {
     openPrograms: () => openPrograms,
@@ -172,15 +178,14 @@ export function createBoard(
     failAll(fault) {
       for (const program of programs) fail(program, fault);
     },
-    splitChunk({ portions, bytes }) {
-      const [first] = portions;
-      const isSingle = portions.length === 1 && first?.caseIndexes.length === 1;
-      if (isSingle) return fail(first.program, describeTooLarge(bytes));
+    splitChunk({ portions, bytes }, rest) {
+      const open = openOf(rest);
+      const [first] = open;
+      if (first !== undefined && countCases(portions) === 1)
+        return fail(first.program, describeTooLarge(bytes));
       queue.limitBytes(Math.floor(bytes / 2)); // so that it ends, with single cases at the latest
-      for (const { program, caseIndexes } of portions) {
-        if (stateOf(program).isSettled) continue;
+      for (const { program, caseIndexes } of open)
         for (const caseIndex of caseIndexes) queue.putBack(program, caseIndex, false);
-      }
     },
     giveBack(program, cases) {
       const state = stateOf(program);
@@ -214,11 +219,7 @@ export function createBoard(
       }
     },
     giveBackUnstarted(assignment, fault, counts) {
-      const portions = assignment.portions.flatMap(({ program, caseIndexes }) => {
-        const { isSettled, cases } = stateOf(program);
-        const open = isSettled ? [] : caseIndexes.filter((caseIndex) => cases[caseIndex] === undefined);
-        return open.length > 0 ? [{ program, caseIndexes: open }] : [];
-      });
+      const portions = openOf(assignment.portions);
       const [first] = portions;
       if (first === undefined) return;
       retries += portions.length;

@@ -5,19 +5,23 @@ import type { CaseResult } from "./batch.ts";
 import type { Board } from "./board.ts";
 import { type ChunkLosses, giveBackRest } from "./chunk-rest.ts";
 import { endsBatch, Fault } from "./faults.ts";
+import { createPace, type Pace } from "./pace.ts";
 import type { PlannedProgram } from "./plan.ts";
 import type { CaseOutcome, Chunk, ChunkEnd, WorkerEvent, WorkerLease } from "./ports.ts";
 import {
   type CaseState,
   countOwnWaiting,
   handOverHalf,
+  hasOwnWaiting,
   hasRestOf,
   isDoneElsewhere,
+  restIn,
   type Tracked,
   type TrackedChunk,
   track,
 } from "./tracked-cases.ts";
 import { type Assignment, countCases } from "./work-queue.ts";
+import { type ChunkCondition, conditionAfterFault } from "./worker-condition.ts";
 
 export interface ChunkSetup {
   readonly board: Board;
@@ -45,35 +49,17 @@ export type Judgement =
   | { readonly kind: "case"; readonly result: CaseResult }
   | { readonly kind: "fault"; readonly fault: Fault };
 
-/** A chunk's pace is known when a quarter of its cases have ended. */
-const ENDED_TO_OPEN_CASES = 1 / 3;
-/**
- * And it is believed of so many cases at most: the last of a chunk are often its slowest, and whatever is sent behind
- * them waits for them while other workers have nothing to do.
- */
-const BELIEVED_OPEN_CASES = 8;
 /** How much earlier than ours a worker's clock may ring. */
 const clockToleranceMs = 1_000;
-
-/** How fast cases come to their end. */
-interface Pace {
-  firstStartAtMs: number | null;
-  /** When a case started or ended. */
-  lastChangeAtMs: number;
-  openCases: number;
-  endedCases: number;
-}
-
-/** Whether the chunk's worker may be used again; one that was not reached may be, but by others than just now. */
-export type ChunkCondition = "healthy" | "broken" | "unreached";
 
 /** A chunk that a worker was given. */
 export interface RunningChunk {
   readonly ended: Promise<ChunkCondition>;
   /** Cases that nobody but this worker is to run, and that it has not started. */
   waitingCases(): number;
-  /** How long it takes for each case, as far as is known; 0 until one has started. */
-  msPerCase(): number;
+  /** Whether there are any: asked at each turn of events, while the number matters only when some are handed over. */
+  hasWaiting(): boolean;
+  readonly pace: Pick<Pace, "msPerCase" | "unstartedMs">;
   /** The latter half of those cases, for another worker: what ends first counts. */
   handOver(): Assignment | null;
 }
@@ -98,12 +84,11 @@ interface ChunkRun {
  * fault.
  */
 export function runChunk(lease: WorkerLease, assignment: Assignment, setup: ChunkSetup): RunningChunk {
-  const openCases = countCases(assignment.portions);
   const run: ChunkRun = {
     setup,
     assignment,
     tracked: track(assignment),
-    pace: { firstStartAtMs: null, lastChangeAtMs: setup.nowMs(), openCases, endedCases: 0 },
+    pace: createPace(countCases(assignment.portions), setup.nowMs),
     isShared: false,
     isNeedless: new AbortController(),
     isolationFailed: false,
@@ -112,7 +97,8 @@ export function runChunk(lease: WorkerLease, assignment: Assignment, setup: Chun
   return {
     ended: runToItsEnd(lease, run),
     waitingCases: () => (mayBeShared ? countOwnWaiting(run.tracked, setup.board) : 0),
-    msPerCase: () => msPerCase(run),
+    hasWaiting: () => mayBeShared && hasOwnWaiting(run.tracked, setup.board),
+    pace: run.pace,
     handOver() {
       const portions = mayBeShared ? handOverHalf(run.tracked, setup.board) : [];
       if (portions.length === 0) return null;
@@ -141,8 +127,7 @@ async function runToItsEnd(lease: WorkerLease, run: ChunkRun): Promise<ChunkCond
     if (isNeedless.signal.aborted) return conditionAfter(run);
     if (!(error instanceof Fault) || endsBatch(error)) throw error;
     await giveBackRest({ ...setup, assignment, tracked }, error);
-    // Where only the way broke, the worker is as good as any.
-    return error.code === "sandbox_unavailable" ? "unreached" : "broken";
+    return conditionAfterFault(error);
   }
 }
 
@@ -169,8 +154,7 @@ function handleEvent(run: ChunkRun, event: Exclude<WorkerEvent, { kind: "summary
     case "case_started": {
       const tracked = findCase(run, event.programId, event.caseIndex, "waiting");
       tracked.states[event.caseIndex] = "started";
-      run.pace.lastChangeAtMs = run.setup.nowMs();
-      run.pace.firstStartAtMs ??= run.pace.lastChangeAtMs;
+      run.pace.noteStart();
       run.setup.noteStarted();
       run.setup.board.noteStarted(tracked.program);
       return;
@@ -204,19 +188,9 @@ function handleEvent(run: ChunkRun, event: Exclude<WorkerEvent, { kind: "summary
 }
 
 function tellPace({ pace, setup }: ChunkRun, cases: number): void {
-  pace.openCases -= cases;
-  pace.endedCases += cases;
-  pace.lastChangeAtMs = setup.nowMs();
-  if (pace.openCases > BELIEVED_OPEN_CASES || pace.endedCases < pace.openCases * ENDED_TO_OPEN_CASES) return;
-  const tookMs = setup.nowMs() - (pace.firstStartAtMs ?? setup.nowMs());
-  setup.noteLeftMs((tookMs / pace.endedCases) * pace.openCases);
-}
-
-function msPerCase({ pace, setup }: ChunkRun): number {
-  const { firstStartAtMs, lastChangeAtMs, endedCases } = pace;
-  if (firstStartAtMs === null) return 0;
-  const sinceChangeMs = setup.nowMs() - lastChangeAtMs;
-  return Math.max(sinceChangeMs, endedCases === 0 ? 0 : (lastChangeAtMs - firstStartAtMs) / endedCases);
+  pace.noteEnds(cases);
+  const leftMs = pace.leftMs();
+  if (leftMs !== null) setup.noteLeftMs(leftMs);
 }
 
 function endCase(run: ChunkRun, tracked: Tracked, caseIndex: number, outcome: CaseOutcome): void {
@@ -276,8 +250,8 @@ async function settleRest(run: ChunkRun, end: ChunkEnd): Promise<"healthy" | "br
     case "cancelled":
       throw new Fault("cancelled", "The batch was cancelled.");
     case "too_large":
-      if (run.pace.firstStartAtMs !== null) throw breaksProtocol("refused a chunk that it had begun");
-      run.setup.board.splitChunk(run.assignment);
+      if (run.pace.hasStarted()) throw breaksProtocol("refused a chunk that it had begun");
+      run.setup.board.splitChunk(run.assignment, restIn(run.tracked, "waiting"));
       return "healthy";
     case "superseded":
       await giveBackRest({ ...run.setup, assignment: run.assignment, tracked: run.tracked }, takenOver());

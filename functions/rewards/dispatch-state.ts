@@ -57,10 +57,10 @@ export interface Dispatch {
   lossesInTurn: number;
   /** Those that were lost so and had been alive before, all in all. */
   fruitlessLosses: number;
-  /** Until then no worker is asked for. */
-  pausedUntilMs: number;
-  /** Until then none is asked for while others are here or on their way: the last request failed. */
-  restUntilMs: number;
+  /** While there is one, no worker is asked for. */
+  pauses: number;
+  /** While there is one, none is asked for when others are here or on their way: a request failed not long ago. */
+  rests: number;
   /** Until then several are asked for at once: not long ago one was had. */
   manyUntilMs: number;
   workersHad: number;
@@ -92,8 +92,8 @@ export function createDispatch(setup: DispatchSetup): Dispatch {
     isWary: false,
     lossesInTurn: 0,
     fruitlessLosses: 0,
-    pausedUntilMs: 0,
-    restUntilMs: 0,
+    pauses: 0,
+    rests: 0,
     manyUntilMs: Number.POSITIVE_INFINITY,
     workersHad: 0,
     trouble: null,

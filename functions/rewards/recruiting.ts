@@ -48,18 +48,23 @@ export function countWorthwhile(state: Dispatch): number {
 
 /** After a failed request: no other one for a while, as long as other workers are here. */
 export function rest(state: Dispatch): void {
-  state.restUntilMs = state.setup.clock.nowMs() + REST_MS;
-  wakeAfter(state, REST_MS);
+  void holdBack(state, "rests", REST_MS);
 }
 
 /** No worker is asked for until then, whoever is here. */
 export function pause(state: Dispatch, forMs: number): void {
-  state.pausedUntilMs = Math.max(state.pausedUntilMs, state.setup.clock.nowMs() + forMs);
-  wakeAfter(state, forMs);
+  void holdBack(state, "pauses", forMs);
 }
 
-function wakeAfter(state: Dispatch, ms: number): void {
-  void state.setup.clock.sleep(ms, state.stop.signal).then(() => state.wakeRecruiter());
+/**
+ * Ends with its sleep, whatever the clock says then: a timer may ring a moment early, and the clock may be set back. Who
+ * compared times would see that it is not over yet, and nothing would wake him again.
+ */
+async function holdBack(state: Dispatch, what: "pauses" | "rests", forMs: number): Promise<void> {
+  state[what] += 1;
+  await state.setup.clock.sleep(forMs, state.stop.signal);
+  state[what] -= 1;
+  state.wakeRecruiter();
 }
 
 function pendingSearches({ searches }: Dispatch): Search[] {
@@ -68,11 +73,10 @@ function pendingSearches({ searches }: Dispatch): Search[] {
 
 function wantsWorker(state: Dispatch): boolean {
   const { crew, setup } = state;
-  const nowMs = setup.clock.nowMs();
   const pending = pendingSearches(state).length;
-  if (nowMs < state.pausedUntilMs || setup.board.openPrograms() === 0) return false;
-  if (crew.size + pending > 0 && nowMs < state.restUntilMs) return false;
-  const allowed = nowMs < state.manyUntilMs ? FIRST_SEARCHES + state.workersHad : 1;
+  if (state.pauses > 0 || setup.board.openPrograms() === 0) return false;
+  if (crew.size + pending > 0 && state.rests > 0) return false;
+  const allowed = setup.clock.nowMs() < state.manyUntilMs ? FIRST_SEARCHES + state.workersHad : 1;
   return pending < allowed && crew.size + pending < countWorthwhile(state);
 }
 

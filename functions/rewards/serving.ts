@@ -3,7 +3,7 @@
  * it need not wait for a round trip in between. It is given back when nothing waits, when it broke, when it is too old
  * for another chunk, or when somebody else should have it.
  */
-import { type ChunkCondition, type ChunkSetup, type RunningChunk, runChunk } from "./chunk-run.ts";
+import { type ChunkSetup, type RunningChunk, runChunk } from "./chunk-run.ts";
 import { type Dispatch, noteChange, type Service, stopWith } from "./dispatch-state.ts";
 import { Fault } from "./faults.ts";
 import { lossesOf } from "./lost-services.ts";
@@ -11,6 +11,7 @@ import type { WorkerLease } from "./ports.ts";
 import { countWorthwhile, pause, rest } from "./recruiting.ts";
 import { findSignOfLife } from "./sign-of-life.ts";
 import { takeOver, watchPace } from "./slow-work.ts";
+import type { ChunkCondition } from "./worker-condition.ts";
 
 /** A worker is given its next chunk when the present one will last no longer: a few round trips. */
 const AHEAD_MS = 250;

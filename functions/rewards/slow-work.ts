@@ -10,21 +10,27 @@ import type { Assignment } from "./work-queue.ts";
 
 /** A worker that takes so long for each case is slow. */
 const SLOW_CASE_MS = 150;
+/** And so is one that has started nothing for so long: it may be out of reach, while others are not. */
+const UNSTARTED_MS = 3_000;
 
 /** Workers that are slow and have cases waiting. */
 export function slowServices(state: Dispatch): Service[] {
-  return [...state.crew].filter((service) => isSlow(service) && countWaiting(service) > 0);
+  return [...state.crew].filter((service) => isSlow(service) && hasWaiting(service));
 }
 
 /** Whether slow cases run while others wait, in the queue or behind them. */
 export function countSlow(state: Dispatch): number {
   const isQueued = state.setup.board.queuedCases() > 0;
-  return [...state.crew].filter((service) => isSlow(service) && (isQueued || countWaiting(service) > 0))
-    .length;
+  return [...state.crew].filter((service) => isSlow(service) && (isQueued || hasWaiting(service))).length;
 }
 
 function isSlow({ chunks: [first] }: Service): boolean {
-  return first !== undefined && first.msPerCase() >= SLOW_CASE_MS;
+  if (first === undefined) return false;
+  return first.pace.msPerCase() >= SLOW_CASE_MS || first.pace.unstartedMs() >= UNSTARTED_MS;
+}
+
+function hasWaiting({ chunks }: Service): boolean {
+  return chunks.some((chunk) => chunk.hasWaiting());
 }
 
 function countWaiting({ chunks }: Service): number {
@@ -36,7 +42,7 @@ export function takeOver(state: Dispatch, by: Service): Assignment | null {
   const [from] = slowServices(state)
     .filter((service) => service !== by)
     .sort((one, other) => countWaiting(other) - countWaiting(one));
-  return from?.chunks.findLast((chunk) => chunk.waitingCases() > 0)?.handOver() ?? null;
+  return from?.chunks.findLast((chunk) => chunk.hasWaiting())?.handOver() ?? null;
 }
 
 /** Wakes the recruiter when the worker is slow; resolves when it leaves. */

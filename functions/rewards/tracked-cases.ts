@@ -58,6 +58,16 @@ export function countOwnWaiting(chunk: TrackedChunk, board: Board): number {
   return count;
 }
 
+/** Looks no further than the first one. */
+export function hasOwnWaiting(chunk: TrackedChunk, board: Board): boolean {
+  for (const { program, isJudged, states, handedOver } of chunk.values()) {
+    if (isJudged || !board.isOpen(program)) continue;
+    for (let index = states.length - 1; index >= 0; index -= 1)
+      if (states[index] === "waiting" && !handedOver.has(index)) return true;
+  }
+  return false;
+}
+
 /** Marks the latter half of the waiting cases as another worker's. */
 export function handOverHalf(chunk: TrackedChunk, board: Board): readonly Portion[] {
   const waiting = [...chunk.values()]

@@ -333,11 +333,21 @@ describe("a listing", () => {
       await expect(proxied({ listPageSize: 1 }).list(poolId)).rejects.toMatchObject({
         name: "Fault",
         code: "sandbox_unavailable",
+        message: expect.stringContaining("doesn't filter by metadata"),
       });
     }
     suffer();
     expect(await proxied().list(poolId)).toHaveLength(2);
     expect(await proxied().list(foreign.poolId)).toHaveLength(1);
+  });
+
+  it("leaves out what is another pool's among its own, as a cloud that doesn't filter has it", async () => {
+    const [own, foreign] = [await newSandbox(), await newSandbox()];
+    const pages = await Promise.all([own, foreign].map(({ poolId }) => firstAnswer(poolId)));
+    const body = JSON.stringify(pages.flatMap((page) => JSON.parse(page.body)));
+    suffer([isListing, { kind: "answer", status: 200, body }]);
+    const listed = await proxied().list(own.poolId);
+    expect(listed.map(({ sandboxId }) => sandboxId)).toEqual([own.sandboxId]);
   });
 
   it("has a sandbox of the pool whose slot can't be read, as one that no slot knows", async () => {

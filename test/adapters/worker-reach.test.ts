@@ -144,7 +144,12 @@ describe("a chunk whose request doesn't get to the supervisor", () => {
 
 describe("a decision", () => {
   /** Time that passes by pauses alone. */
-  function decideFor(sandboxId: string, random = () => 0.5, sighting: Sighting = { kind: "well" }) {
+  function decideFor(
+    sandboxId: string,
+    random = () => 0.5,
+    sighting: Sighting = { kind: "well" },
+    lastHeardAtMs = (_nowMs: number) => 0,
+  ) {
     const pauses: number[] = [];
     let looks = 0;
     let nowMs = 1_800_000_000_000;
@@ -156,7 +161,15 @@ describe("a decision", () => {
       },
     };
     const client = createE2bClient(resolveE2bOptions(optionsFor(server, { apiUrl: proxy.controlUrl })));
-    const context = { client, sandboxId, clock, random, deadlineAtMs: nowMs + 840_000, signal: never };
+    const context = {
+      client,
+      sandboxId,
+      clock,
+      random,
+      deadlineAtMs: nowMs + 840_000,
+      signal: never,
+      lastHeardAtMs: () => lastHeardAtMs(nowMs),
+    };
     const lookAgain = async () => {
       looks += 1;
       return sighting;
@@ -258,6 +271,25 @@ describe("a decision", () => {
       while (fault === null) fault = await decide(unheard("no_connection", "why"), ++tries);
       expect(fault).toMatchObject({ code: "sandbox_unavailable", retryable: true });
       expect(pauses.reduce((sum, ms) => sum + ms, 0)).toBeGreaterThan(800_000);
+    },
+  );
+
+  const startedAtMs = 1_800_000_000_000;
+  it.each<{ others: string; heardAtMs: (nowMs: number) => number; from: number; to: number }>([
+    { others: "are heard", heardAtMs: (nowMs) => nowMs, from: 10_000, to: 30_000 },
+    { others: "were heard before", heardAtMs: () => startedAtMs - 1, from: 800_000, to: 840_000 },
+    { others: "were heard at first", heardAtMs: () => startedAtMs + 1_000, from: 800_000, to: 840_000 },
+  ])(
+    "without a connection while other workers $others is to give it back after $from ms",
+    async ({ heardAtMs, from, to }) => {
+      const { decide, pauses } = decideFor(worker.sandboxId, undefined, undefined, heardAtMs);
+      let tries = 1;
+      let fault = await decide(unheard("no_connection", "why"), tries);
+      while (fault === null) fault = await decide(unheard("no_connection", "why"), ++tries);
+      expect(fault).toMatchObject({ code: "sandbox_unavailable", retryable: true });
+      const tookMs = pauses.reduce((sum, ms) => sum + ms, 0);
+      expect(tookMs).toBeGreaterThanOrEqual(from);
+      expect(tookMs).toBeLessThan(to);
     },
   );
 });

@@ -66,6 +66,11 @@ describe("a command that is called wrongly says what is wrong and how it is call
     { script: "../test/bench/bench.ts", args: ["--ony", "x"], says: "Unknown option '--ony'" },
     { script: "../test/bench/batch/main.ts", args: ["--stand-in"], says: "Unknown option '--stand-in'" },
     {
+      script: "../test/bench/handover/main.ts",
+      args: ["--rounds", "0"],
+      says: "--rounds must be a whole number",
+    },
+    {
       script: "../test/bench/supervisor/main.ts",
       args: ["--cases", "x"],
       says: "--cases must be a whole number",

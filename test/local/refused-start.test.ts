@@ -8,10 +8,13 @@ import { promisify } from "node:util";
 import { Hono } from "hono";
 import { afterEach, describe, expect, it } from "vitest";
 import { type E2bServer, startE2bServer } from "../../functions/local/e2b/server.ts";
-import { type HttpServer, serveOnLoopback } from "../../functions/local/http-server.ts";
+import type { HttpServer } from "../../functions/local/http-server.ts";
+import { serveOnLoopback } from "./loopback.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const toldWithinMs = 10_000;
+/** Less than the time for which an address is tried. */
+const refusedWithinMs = 3_000;
 const closers: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close();
@@ -61,7 +64,7 @@ async function startE2b(): Promise<E2bServer> {
 }
 
 async function serve(app: Hono): Promise<HttpServer> {
-  const server = await serveOnLoopback(app, 0);
+  const server = await serveOnLoopback(app);
   closers.push(server.close);
   return server;
 }
@@ -94,6 +97,38 @@ describe("an address at which nothing answers", () => {
       expect(said[0]).toContain(why);
       expect(said[0]).toContain(`Check ${variable}.`);
       expect(tookMs).toBeLessThan(toldWithinMs);
+    },
+    60_000,
+  );
+});
+
+describe("an address that is none", () => {
+  it.each([
+    { script: "main.ts", variable: "E2B_API_URL", slip: "localhost:3000", code: 1 },
+    { script: "main.ts", variable: "E2B_API_URL", slip: "api.example.com", code: 1 },
+    { script: "main.ts", variable: "E2B_SANDBOX_URL", slip: "ftp://localhost", code: 1 },
+    { script: "main.ts", variable: "DYNAMODB_ENDPOINT", slip: "localhost:8000", code: 1 },
+    { script: "main.ts", variable: "E2B_DOMAIN", slip: "https://e2b.app", code: 1, says: "a host's name" },
+    { script: "smoke.ts", variable: "E2B_API_URL", slip: "localhost:3000", code: 1 },
+    { script: "smoke.ts", variable: "CODE_REWARDS_URL", slip: "api.example.com", code: 2 },
+    { script: "smoke.ts", variable: "CODE_REWARDS_URL", slip: "localhost:8787", code: 2 },
+  ])(
+    "is refused at once by $script: $variable=$slip",
+    async ({
+      script,
+      variable,
+      slip,
+      code,
+      says = "must be an address that begins with http:// or https://",
+    }) => {
+      const told = await run(script, [], { CODE_REWARDS_API_KEY: "k", [variable]: slip });
+      expect({ code: told.code, stdout: told.stdout }).toEqual({ code, stdout: "" });
+      const text = told.lines.join("\n");
+      expect(text).toContain("environment: ");
+      expect(text).toContain(says);
+      expect(text).toContain(variable);
+      expect(text).not.toMatch(/^ +at /m);
+      expect(told.tookMs).toBeLessThan(refusedWithinMs);
     },
     60_000,
   );

@@ -21,6 +21,8 @@ const mishaps = {
   isolation: { kind: "end", end: { kind: "isolation_failed", detail: "why" } },
 } as const satisfies Record<string, Step | null>;
 
+const startMs = 1_700_000_000_000;
+
 type Mishap = keyof typeof mishaps;
 
 /** What a program prints is decided by its name and the input alone, so there is one right reward for it. */
@@ -50,6 +52,7 @@ const scenario = fc.record({
   ),
   /** How long each turn takes: what waits behind a slow one is handed over. */
   delaysMs: fc.array(fc.constantFrom(0, 0, 20, 300), { maxLength: 80 }),
+  wakesEarlyMs: fc.constantFrom(0, 1),
 });
 
 describe("whatever happens to workers", () => {
@@ -57,7 +60,7 @@ describe("whatever happens to workers", () => {
     await fc.assert(
       fc.asyncProperty(scenario, async (plan) => {
         let turn = 0;
-        const clock = createVirtualClock();
+        const clock = createVirtualClock(startMs, plan);
         const script: Script = async ({ job, input }: Turn) => {
           const mishap = mishaps[plan.mishaps[turn] ?? "well"];
           const delayMs = plan.delaysMs[turn++] ?? 0;
@@ -76,6 +79,7 @@ describe("whatever happens to workers", () => {
           script,
         });
         expect(rewards).toHaveLength(plan.programs + 1);
+        expect(clock.nowMs() - startMs, "none waits for the deadline").toBeLessThan(50_000);
         for (const [index, reward] of rewards.entries()) {
           const name = index < plan.programs ? index : 0;
           if (reward === null) expect(results[index]?.kind).toBe("fault");

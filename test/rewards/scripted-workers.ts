@@ -22,8 +22,8 @@ export type Step =
   | { readonly kind: "throw_before"; readonly error: unknown }
   /** Thrown once the case has started. */
   | { readonly kind: "throw"; readonly error: unknown }
-  /** Started, and nothing more until the chunk is aborted; that is told with this error. */
-  | { readonly kind: "hang"; readonly error?: unknown }
+  /** Started, unless that is said not to be, and nothing more until the chunk is aborted; that is told with this error. */
+  | { readonly kind: "hang"; readonly unstarted?: true; readonly error?: unknown }
   /** Lines of the test's own choice, and then the chunk goes on. */
   | { readonly kind: "events"; readonly events: readonly WorkerEvent[] | AsyncIterable<WorkerEvent> }
   /** The answer ends here, before the case starts or after: with this summary, or without one. */
@@ -79,6 +79,8 @@ export interface ScriptedWorkersOptions {
   readonly created?: boolean;
   /** Workers that were lost before they were had: they give no sign of life. What chunks meet is the script's. */
   readonly isDead?: (workerId: string) => boolean;
+  /** How it ends a chunk that asks for a sign of life; `completed` where nothing is said. */
+  readonly sign?: (workerId: string) => Fault | Extract<WorkerEvent, { kind: "summary" }>["end"];
   /** When the worker's life ends, by its name. */
   readonly livesUntilMs?: (workerId: string) => number;
   /** Cases that run at once; so many may be suspects when the worker is lost. */
@@ -130,6 +132,10 @@ export function createScriptedWorkers(options: ScriptedWorkersOptions = {}): Scr
     if (chunk.programs.length === 0) {
       signs.push(lease.workerId);
       if (options.isDead?.(lease.workerId)) throw lost();
+      const sign = options.sign?.(lease.workerId) ?? "completed";
+      if (sign instanceof Fault) throw sign;
+      yield { kind: "summary", end: sign };
+      return;
     } else {
       lease.chunks.push(chunk);
       chunks.push({ workerId: lease.workerId, chunk });
@@ -241,7 +247,8 @@ async function* play(
         if (step.summary !== undefined) yield { kind: "summary", end: step.summary };
         return;
       }
-      yield { kind: "case_started", programId: job.id, caseIndex };
+      if (step.kind !== "hang" || step.unstarted !== true)
+        yield { kind: "case_started", programId: job.id, caseIndex };
       steps.push({ job, caseIndex, step });
     }
     for (const { job, caseIndex, step } of steps) {

@@ -3,8 +3,8 @@ import { describe, expect, it } from "vitest";
 import type { SampleResult } from "../../functions/rewards/batch.ts";
 import { grade } from "./batches.ts";
 import { batchOf, echoTask } from "./echo-batches.ts";
-import { endCase, lost, type Script } from "./scripted-workers.ts";
-import { createVirtualClock } from "./virtual-clock.ts";
+import { endCase, lost, obey, type Script } from "./scripted-workers.ts";
+import { createVirtualClock, type VirtualClock } from "./virtual-clock.ts";
 
 const startMs = 1_700_000_000_000;
 
@@ -103,5 +103,28 @@ describe("cases that were handed over", () => {
     );
     expect(rewards.filter((reward) => reward === 1)).toHaveLength(12);
     expect(results[1]).toMatchObject({ fault: { code: "worker_lost", retryable: false } });
+  });
+});
+
+describe("a worker that can't be reached", () => {
+  const deadlineMs = 600_000;
+  const unreachable = (clock: VirtualClock): Script => {
+    return async (turn) => {
+      if (turn.workerId === "w1") return { kind: "hang", unstarted: true };
+      await clock.sleep(20);
+      return obey(turn);
+    };
+  };
+
+  it.each([2, 4])("does not hold up what it was given, as long as others can (%i)", async (maxWorkers) => {
+    const clock = createVirtualClock();
+    const sources = named(64, 0);
+    const { rewards } = await grade(batchOf(sources, echoTask(2), { deadlineMs }), {
+      clock,
+      script: unreachable(clock),
+      maxWorkers,
+    });
+    expect(rewards).toEqual(sources.map(() => 1));
+    expect(clock.nowMs() - startMs).toBeLessThan(10_000);
   });
 });

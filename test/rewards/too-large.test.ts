@@ -1,6 +1,8 @@
 /** A worker, or who stands before it, takes no request of the size that it was sent. */
 import { expect, it } from "vitest";
 import { describeChunk } from "../../functions/adapters/supervisor-chunk.ts";
+import type { CaseResult } from "../../functions/rewards/batch.ts";
+import { createBoard } from "../../functions/rewards/board.ts";
 import { grade } from "./batches.ts";
 import { batchOf, echoTask } from "./echo-batches.ts";
 import { obey, type Script } from "./scripted-workers.ts";
@@ -59,4 +61,19 @@ it("a worker that refuses what it has begun breaks the protocol", async () => {
   });
   expect(results.map(({ reward }) => reward)).toEqual([1]);
   expect(workers.leases.flatMap(({ released }) => released)).toContain("broken");
+});
+
+it("what another worker has done meanwhile, or does, is not sent again", () => {
+  const program = { id: "p", source: Buffer.from("right"), task: echoTask(8), sampleIndexes: [0] };
+  const board = createBoard([program], () => {});
+  const sent = board.take(1);
+  if (sent === null) throw new Error("nothing was handed out");
+  expect(sent.portions[0]?.caseIndexes).toHaveLength(8);
+  for (const caseIndex of [4, 5])
+    board.endCase(program, caseIndex, { verdict: { kind: "passed" } } as CaseResult);
+  board.splitChunk(sent, [{ program, caseIndexes: [0, 1, 2, 3, 4, 5] }]); // 6 and 7 are at another worker
+  const again: number[] = [];
+  for (let next = board.take(1); next !== null; next = board.take(1))
+    again.push(...next.portions.flatMap(({ caseIndexes }) => caseIndexes));
+  expect(again.sort()).toEqual([0, 1, 2, 3]);
 });

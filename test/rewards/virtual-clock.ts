@@ -8,8 +8,15 @@ export interface VirtualClock extends Clock {
   freeze(ms: number): Promise<void>;
   /** Moves time on whenever nothing else moves, until it is done. */
   runUntil(done: () => boolean): Promise<void>;
+  /** Sets the clock back, as a time service does; who sleeps does so for as long as he would have. */
+  setBack(ms: number): void;
   /** How many sleep now. */
   sleepers(): number;
+}
+
+export interface VirtualClockOptions {
+  /** Sleepers wake so much too early, as Node's timers do now and then: by a millisecond. */
+  readonly wakesEarlyMs?: number;
 }
 
 /** Lets everything run that waits for nothing but its turn. */
@@ -18,9 +25,14 @@ export async function settle(): Promise<void> {
 }
 
 /** Time that stands still until a test moves it. */
-export function createVirtualClock(startMs = 1_700_000_000_000): VirtualClock {
+export function createVirtualClock(
+  startMs = 1_700_000_000_000,
+  { wakesEarlyMs = 0 }: VirtualClockOptions = {},
+): VirtualClock {
   let nowMs = startMs;
   const alarms = new Set<{ atMs: number; wake: () => void }>();
+  // Who sleeps for the least of times moves on all the same.
+  const napMs = (ms: number) => (ms > wakesEarlyMs ? ms - wakesEarlyMs : ms);
   const advance = async (ms: number) => {
     const endMs = nowMs + ms;
     await settle();
@@ -49,11 +61,15 @@ export function createVirtualClock(startMs = 1_700_000_000_000): VirtualClock {
       nowMs += ms;
       await advance(0);
     },
+    setBack(ms) {
+      nowMs -= ms;
+      for (const alarm of alarms) alarm.atMs -= ms;
+    },
     sleepers: () => alarms.size,
     sleep(ms, signal) {
       if (signal?.aborted) return Promise.resolve();
       return new Promise((resolve) => {
-        const alarm = { atMs: nowMs + ms, wake: () => {} };
+        const alarm = { atMs: nowMs + napMs(ms), wake: () => {} };
         alarm.wake = () => {
           alarms.delete(alarm);
           signal?.removeEventListener("abort", alarm.wake);

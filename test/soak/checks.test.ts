@@ -2,7 +2,7 @@
 
 import { Hono } from "hono";
 import { describe, expect, it } from "vitest";
-import { serveOnLoopback } from "../../functions/local/http-server.ts";
+import { serveOnLoopback } from "../local/loopback.ts";
 import { sendBatch } from "./endpoint.ts";
 import { findGrowth, slopePerMinute, type TimedVitals } from "./growth.ts";
 import { openLedger, type Refusal, type SampleFault } from "./ledger.ts";
@@ -112,7 +112,7 @@ describe("an answer", () => {
     { what: "that isn't JSON", body: "<html>", stream: false, outcome: { kind: "broken" } },
   ])("$what is read as what it is", async ({ body, stream, outcome }) => {
     const app = new Hono().post("/v1/rewards", (c) => c.body(body));
-    const { url, close } = await serveOnLoopback(app, 0);
+    const { url, close } = await serveOnLoopback(app);
     expect(await sendBatch({ url, apiKey: "k" }, { body: {}, stream, idempotencyKey: null })).toMatchObject(
       outcome,
     );

@@ -49,10 +49,22 @@ async function trainOnce(setup: TrainerSetup, random: Random, runId: string): Pr
       await persist(setup, () => call(endpoint, "POST", `/v1/runs/${run}/heartbeat`, {}), [200]);
   }
   if (isDefault || random.chance(0.1)) return void ledger.note("run left to itself");
-  const late = random.chance(0.15) ? finishedUnderIt(setup, random, run, `${runId}/late`) : null;
-  if (late) await sleep(random.integer(0, 800));
-  if (await finish(setup, run)) openRuns.delete(run);
-  await late;
+  if (await finishMaybeUnderBatch(setup, random, run)) openRuns.delete(run);
+}
+
+/** Finishes a run, sometimes in the middle of a batch; whether nothing of it is left. */
+async function finishMaybeUnderBatch(setup: TrainerSetup, random: Random, runId: string): Promise<boolean> {
+  if (!random.chance(0.15)) return finish(setup, runId);
+  const leave = await setup.gate.enter();
+  try {
+    const late = finishedUnderIt(setup, random, runId, `${runId}/late`);
+    await sleep(random.integer(0, 800));
+    const isGone = await finish(setup, runId);
+    await late;
+    return isGone;
+  } finally {
+    leave();
+  }
 }
 
 /** Finishes a run; whether nothing of it is left. */

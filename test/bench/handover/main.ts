@@ -5,6 +5,7 @@
  */
 import { writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
+import { readArguments, readInteger } from "../../../functions/command-arguments.ts";
 import { type LocalStackProcess, startLocalStackProcess } from "../local-stack-process.ts";
 
 /** Batches at once, and samples of each. */
@@ -21,11 +22,19 @@ const bounds = [
 
 type Load = (typeof loads)[number];
 
-const { values } = parseArgs({
-  options: { rounds: { type: "string", default: "9" }, json: { type: "string" } },
-});
-const rounds = Number(values.rounds);
-if (!Number.isInteger(rounds) || rounds < 1) throw new Error("--rounds must be a positive integer");
+const usage = `npm run bench:handover -- [--rounds N] [--json FILE]
+
+  --rounds N   how often each load is sent (9); medians count
+  --json FILE  where the figures are written`;
+
+function readOptions() {
+  const { values } = parseArgs({
+    options: { rounds: { type: "string", default: "9" }, json: { type: "string" } },
+  });
+  return { rounds: readInteger("--rounds", values.rounds, 1, 1_000), json: values.json };
+}
+
+const { rounds, json } = readArguments(readOptions, usage);
 
 let programs = 0;
 
@@ -84,5 +93,5 @@ const ratios = bounds.map(({ small, large, most }) => {
 });
 console.table(medians);
 console.table(ratios);
-if (values.json) writeFileSync(values.json, `${JSON.stringify({ medians, ratios }, null, 2)}\n`);
+if (json) writeFileSync(json, `${JSON.stringify({ medians, ratios }, null, 2)}\n`);
 if (ratios.some(({ isHeld }) => !isHeld)) process.exitCode = 1;
