@@ -41,8 +41,8 @@ export interface Service extends Pick<WiredPool, "pool" | "creationsSettled"> {
   readonly leases: LeaseSource;
   readonly table: CountedTable;
   /**
-   * Cancels all batches and creates nothing more, for a process that must end; resolves once nothing of the batches runs
-   * and their workers are back in the pool.
+   * Ends all batches as `stopping` and creates nothing more, for a process that must end; resolves once nothing of the
+   * batches runs and their workers are back in the pool.
    */
   stop(): Promise<void>;
   /** Aborted by `stop`. */

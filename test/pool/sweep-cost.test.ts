@@ -10,7 +10,8 @@ import { rememberRuns } from "../../functions/pool/runs/target.ts";
 import type { SlotRow } from "../../functions/pool/slot-row.ts";
 import { finishRun } from "../../functions/pool/sweep/finish-run.ts";
 import { splitIdleTime } from "../../functions/pool/sweep/idle-time.ts";
-import { sweepPool } from "../../functions/pool/sweep/sweep.ts";
+import { stopPool } from "../../functions/pool/sweep/stop-pool.ts";
+import { type SweepContext, sweepPool } from "../../functions/pool/sweep/sweep.ts";
 import { note } from "./runs-contract.ts";
 import { createSweepWorld, type SweepWorld } from "./sweep-world.ts";
 import { present, startMs } from "./test-pool.ts";
@@ -255,5 +256,25 @@ describe("writes to the table", () => {
     );
     expect(writes).toBeLessThanOrEqual(2 * leased + 1_000 + 10);
     expect((await getRun(ctx, "run"))?.totals.batches).toBe(1_000);
+  });
+});
+
+describe("queries of runs' ledgers", () => {
+  it.each([
+    // For the idle time of each, and for the totals of the one that is told.
+    ["finish", 4, (ctx: SweepContext) => finishRun(ctx, "one")],
+    ["stop", 0, (ctx: SweepContext) => stopPool(ctx, { deadlineAtMs: ctx.clock.nowMs() + 60_000 })],
+  ] as const)("are no more when a %s looks again and again: %i", async (_, most, end) => {
+    const world = createSweepWorld();
+    for (const runId of ["one", "two", "three"]) await world.register(runId, 1);
+    await world.sweep();
+    const asked: string[] = [];
+    const query: SweepWorld["table"]["query"] = (...args) => {
+      asked.push(args[0]);
+      return world.table.query(...args);
+    };
+    await world.clock.run<unknown>(end(world.context({ table: { ...world.table, query } })));
+    expect(asked.filter((pk) => pk === "pool").length).toBeGreaterThan(1);
+    expect(asked.filter((pk) => pk.startsWith("L#"))).toHaveLength(most);
   });
 });

@@ -40,8 +40,8 @@ export async function extendBatch(ctx: RecordContext, claim: BatchClaim): Promis
 }
 
 /**
- * Records the answer, the parts before the head that makes them valid, and what is to be counted with it. False: refused, maybe since an earlier call of
- * the same came through. Throws the table's faults: then it may be recorded or not.
+ * Records the answer, the parts before the head that makes them valid, and what is to be counted with it. False: refused,
+ * maybe since an earlier call of the same came through. Throws the table's faults: then it may be recorded or not.
  */
 export async function answerBatch(
   ctx: RecordContext,

@@ -26,8 +26,8 @@ export interface HeldBatch extends BatchClaim {
   /** The same, looked up now; null while the batch is ours. Throws the table's faults. */
   findEnd(): Promise<Fault | null>;
   /**
-   * Records the answer, and the entry of the run's ledger that goes with it. Only what is recorded may be told: throws the reason when the batch is not ours any more, and
-   * `store_unavailable` when the table doesn't take it for a while.
+   * Records the answer, and the entry of the run's ledger that goes with it. Only what is recorded may be told: throws
+   * the reason when the batch is not ours any more, and `store_unavailable` when the table doesn't take it for a while.
    */
   answer(bytes: Uint8Array, entry?: BatchEntry | null): Promise<void>;
   /** Ends the attempt without an answer to keep. Throws the reason when the batch is not ours any more. */

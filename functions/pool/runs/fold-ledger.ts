@@ -8,7 +8,7 @@
  * A run that is over is folded to behind its end, and its ledger needs not be asked any more.
  */
 import { type SlotContext, writeRow } from "../slots/write.ts";
-import { type LedgerEntry, readLedger, sumEntries } from "./ledger.ts";
+import { countWords, type LedgerEntry, readLedger, sumEntries } from "./ledger.ts";
 import {
   isNotFinished,
   isRegistered,
@@ -28,18 +28,7 @@ export const foldAfterMs = writtenWithinMs + 300_000;
 
 const wasNeverFolded = "attribute_not_exists(#foldedUntil)";
 const isAsWeReadIt = "#foldedUntil = :seenUntil";
-const words = [
-  "batches",
-  "samples",
-  "faults",
-  "retries",
-  "workersCreated",
-  "busyMs",
-  "startMs",
-  "spentMs",
-  "reportedMs",
-  ...verdictKinds,
-];
+const words = [...countWords, "spentMs", "reportedMs", ...verdictKinds];
 
 export const foldExpression = runExpression({
   name: "fold ledger",

@@ -74,7 +74,8 @@ export interface LedgerEntry extends LedgerSum {
 }
 
 const columns = { ...runColumns, notedAtMs: "at" };
-const countWords = [
+/** The counts of a run that its entries make up, beside its verdicts. */
+export const countWords = [
   "batches",
   "samples",
   "faults",
@@ -86,12 +87,7 @@ const countWords = [
 
 /** Sets all of a batch's entry, its result and its cost. */
 export const noteBatchExpression = setting("note batch", [
-  "batches",
-  "samples",
-  "faults",
-  "retries",
-  "workersCreated",
-  "busyMs",
+  ...countWords.filter((word) => word !== "startMs"),
   "reportedMs",
   ...verdictKinds,
 ]);

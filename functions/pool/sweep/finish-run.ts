@@ -17,7 +17,7 @@ import { shareIdleTime } from "./idle-time.ts";
 import { isKnown } from "./known.ts";
 import { planSweep, type SweepPlan } from "./plan.ts";
 import { attempt, newSweepLog, type SweepFault, type SweepLog } from "./report.ts";
-import { listSandboxes, readDemand, type SweepContext } from "./sweep.ts";
+import { listSandboxes, readDemand, readWishes, type SweepContext } from "./sweep.ts";
 
 export type RunFinish =
   | {
@@ -70,7 +70,7 @@ async function clearAway(ctx: SweepContext, log: SweepLog, deadlineAtMs: number)
   for (let round = 0; ; round += 1) {
     if (round > 1) await ctx.clock.sleep(betweenRoundsMs);
     const listing = await listSandboxes(ctx, log);
-    const demand = await attempt(log, "read", () => readDemand(ctx));
+    const demand = await attempt(log, "read", () => readWishes(ctx));
     if (listing !== null && demand !== undefined) {
       const plan = planSweep(demand, listing);
       remaining = remainingOf(demand, plan, listing);

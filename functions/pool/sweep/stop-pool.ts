@@ -17,7 +17,7 @@ import { killSandbox } from "./drains.ts";
 import { forEachFew } from "./many.ts";
 import { planSweep } from "./plan.ts";
 import { attempt, newSweepLog, type SweepFault, type SweepLog } from "./report.ts";
-import { listSandboxes, readDemand, type SweepContext } from "./sweep.ts";
+import { listSandboxes, readWishes, type SweepContext } from "./sweep.ts";
 
 export interface PoolStop {
   /** Runs that were not finished before. */
@@ -96,7 +96,7 @@ async function tidy(
   listing: Listing | null,
   isOver: () => boolean,
 ): Promise<boolean> {
-  const demand = await attempt(log, "read", () => readDemand(ctx));
+  const demand = await attempt(log, "read", () => readWishes(ctx));
   if (demand === undefined) return true;
   const creating = demand.slots.filter(({ state }) => state === "creating");
   await forEachFew(

@@ -15,7 +15,7 @@ import { readPool } from "../pool-view.ts";
 import type { Sandboxes } from "../ports.ts";
 import { foldLedger } from "../runs/fold-ledger.ts";
 import { pruneLanes } from "../runs/prune-lanes.ts";
-import { listRuns, readRunRows } from "../runs/read.ts";
+import { listRunRows, listRuns, readRunRows } from "../runs/read.ts";
 import { liveRuns } from "../runs/run-row.ts";
 import { type SlotState, slotStates } from "../slot-row.ts";
 import { carryOut } from "./carry-out.ts";
@@ -86,10 +86,19 @@ export async function listSandboxes(
 }
 
 /** What the table says, whole. Throws its faults. */
-export async function readDemand(ctx: SweepContext): Promise<Demand> {
+export function readDemand(ctx: SweepContext): Promise<Demand> {
+  return readWith(ctx, listRuns);
+}
+
+/** The same without what is in the runs' ledgers only: their totals are not exact. */
+export function readWishes(ctx: SweepContext): Promise<Demand> {
+  return readWith(ctx, listRunRows);
+}
+
+async function readWith(ctx: SweepContext, list: typeof listRuns): Promise<Demand> {
   // Runs last: a lease that is younger than what its run's row said would pass for one of a finished run.
   const { slots } = await readPool(ctx);
-  const runs = await listRuns(ctx);
+  const runs = await list(ctx);
   return { settings: ctx.settings, runs, slots, nowMs: ctx.clock.nowMs() };
 }
 
