@@ -8,20 +8,16 @@ import { type Dispatch, noteChange, type Service, stopWith } from "./dispatch-st
 import { Fault } from "./faults.ts";
 import { lossesOf } from "./lost-services.ts";
 import type { WorkerLease } from "./ports.ts";
-import { countWorthwhile, pause, rest } from "./recruiting.ts";
+import { countWorthwhile } from "./recruiting.ts";
 import { findSignOfLife } from "./sign-of-life.ts";
 import { takeOver, watchPace } from "./slow-work.ts";
 import type { ChunkCondition } from "./worker-condition.ts";
+import { watchDemand, yieldWorker } from "./yielding.ts";
 
 /** A worker is given its next chunk when the present one will last no longer: a few round trips. */
 const AHEAD_MS = 250;
 /** A worker with less of its life left is given back: a case may take three minutes, at its limit's hard cap. */
 const LIFE_LEFT_MS = 180_000;
-/** A worker is had for so long before anybody is asked who else would like it: less is not worth its way. */
-const YIELD_AFTER_MS = 3_000;
-/** Who gave his worker to another does not ask for one before that one can have taken it. */
-const YIELD_PAUSE_MS = 1_000;
-
 /** Puts a worker to work; it is given back even when the work has gone meanwhile. */
 export function enlist(state: Dispatch, lease: WorkerLease): void {
   const service = serve(state, lease).finally(() => state.serving.delete(service));
@@ -67,11 +63,12 @@ interface ChunkUnderWay extends RunningChunk {
 }
 
 async function runChunks(state: Dispatch, service: Service): Promise<ChunkCondition> {
+  const isWantedElsewhere = watchDemand(state, service);
   let present = startChunk(state, service, null);
   while (present !== null) {
     await present.nearlyEnded;
     const isAging = isNearItsEnd(state, service);
-    const yields = !isAging && (await shouldYield(state, service));
+    const yields = !isAging && (await isWantedElsewhere());
     const ahead =
       !isAging && !yields && mayRunAhead(state, present) ? startChunk(state, service, present) : null;
     const condition = await waitForEnd(state, present, ahead);
@@ -148,18 +145,6 @@ function letGo(state: Dispatch, lease: WorkerLease, condition: "healthy" | "brok
 function isNearItsEnd({ setup }: Dispatch, { lease }: Service): boolean {
   const { livesUntilMs = Number.POSITIVE_INFINITY } = lease;
   return livesUntilMs - setup.clock.nowMs() < LIFE_LEFT_MS;
-}
-
-/** Whether the worker goes to somebody who has none, although there is work for it. */
-async function shouldYield({ setup }: Dispatch, { sinceMs }: Service): Promise<boolean> {
-  if (setup.clock.nowMs() - sinceMs < YIELD_AFTER_MS || setup.board.queuedCases() === 0) return false;
-  return (await setup.workers.isWantedElsewhere?.()) ?? false;
-}
-
-/** Workers that stay do the rest; who has none stands in line again, behind the one that was let pass. */
-function yieldWorker(state: Dispatch): void {
-  rest(state);
-  pause(state, YIELD_PAUSE_MS);
 }
 
 function setUpChunk(

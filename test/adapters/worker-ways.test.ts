@@ -23,7 +23,7 @@ import {
   type TestServer,
 } from "./cloud.ts";
 
-const timesFaster = 15;
+const timesFaster = 8;
 const startMs = Date.now();
 const fastClock: Clock = {
   nowMs: () => startMs + (Date.now() - startMs) * timesFaster,
