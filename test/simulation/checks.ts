@@ -13,7 +13,7 @@ import { over, type TestHandler, testHandler } from "../pool/test-pool.ts";
 export { overtakeDrainer } from "./directed.ts";
 export { explore } from "./exhaustive.ts";
 export { losePublication } from "./lost-publication.ts";
-export { stayIdle } from "./quiet.ts";
+export { loseIdleWorkers, stayIdle } from "./quiet.ts";
 export { simulate } from "./simulation.ts";
 export { weathers } from "./weathers.ts";
 

@@ -7,6 +7,9 @@ import { smallPools } from "./small-pools.ts";
 
 vi.setConfig({ testTimeout: 120_000 });
 
+/** Three passes: one that misses the workers, and creations in the next two, at the plan's pace. */
+const idleDeathsWithinMs = 180_000;
+
 type Checks = Awaited<ReturnType<typeof loadChecks>>;
 
 const sound = await loadChecks(null);
@@ -83,6 +86,11 @@ async function expectFound(mutation: Mutation, killer: Killer): Promise<void> {
     case "silence":
       expect(await isQuiet(sound)).toBe(true);
       return expect(await isQuiet(mutant)).toBe(false);
+    case "idle deaths":
+      expect(await sound.loseIdleWorkers(1)).toBeLessThan(idleDeathsWithinMs);
+      return expect((await mutant.loseIdleWorkers(1)) ?? Number.POSITIVE_INFINITY).toBeGreaterThan(
+        idleDeathsWithinMs,
+      );
     default:
       throw new Error(`${killer.by} is for clauses`);
   }

@@ -2,7 +2,8 @@
  * By what each mutant is found.
  *
  * `worlds`: in worlds of that weather, seed by seed. `interleavings`: in every interleaving of that small pool.
- * `directed`: in one interleaving told step by step. `publication`, `silence`, `known`: by a scene of that name.
+ * `directed`: in one interleaving told step by step. `publication`, `silence`, `idle deaths`, `known`: by a scene
+ * of that name.
  * `write`: only in a state of the table made for it, in which the clause alone refuses the write. That is all there is
  * for clauses which another clause, or the order of things, covers in whatever the pool does by itself: a second net.
  */
@@ -10,7 +11,7 @@ export type Killer =
   | { readonly by: "worlds"; readonly weather: string; readonly harm: string; readonly mostSeeds: number }
   | { readonly by: "interleavings"; readonly pool: "creators" | "expiry" | "landing"; readonly harm: string }
   | { readonly by: "directed"; readonly harm: string }
-  | { readonly by: "publication" | "silence" | "known" | "write" };
+  | { readonly by: "publication" | "silence" | "idle deaths" | "known" | "write" };
 
 const world = (weather: string, harm: string, mostSeeds = 60): Killer => ({
   by: "worlds",
@@ -77,10 +78,7 @@ export const ruleKillers: Readonly<Record<string, Killer>> = {
     "unreachable workers",
     "a broken worker is given out again",
   ),
-  "a free worker that the list lacks is asked for": world(
-    "workers die together",
-    "a dead worker stays in its slot",
-  ),
+  "a free worker that the list lacks is asked for": { by: "idle deaths" },
   "what the list shows gone is gone, whatever kills say": world(
     "kills without effect",
     "a slot whose sandbox is gone is not free",
@@ -119,7 +117,6 @@ export const clauseKillers: Readonly<Record<string, Killer>> = {
     pool: "creators",
     harm: "more sandboxes than slots",
   },
-  "abandon: #state = :creating": { by: "interleavings", pool: "landing", harm: "a slot stays draining" },
   "admit creation: (attribute_not_exists(#nextCreateAtMs) OR #nextCreateAtMs <= :nowMs OR #nextCreateAtMs > :believedUntilMs)":
     world("lost answers", "created too fast"),
   "release ready: #fence = :fence": world("lost answers", "taken from its holder"),

@@ -156,3 +156,27 @@ export async function stayIdle(seed: number): Promise<SilenceResult> {
   };
   return time.run(life(), 3 * 3_600_000);
 }
+
+/** All workers of a run that only beats end at once; how long until it has as many again, or null after half an hour. */
+export async function loseIdleWorkers(seed: number): Promise<number | null> {
+  const world = createWorld({ seed, weather: calm, settings: { slots: 4 } });
+  const { time, cloud } = world;
+  const { ctx } = startContainer(world, "c");
+  const life = async () => {
+    await startRun(ctx, "run", { name: "run", workers: 3, metadata: {} });
+    void cron(world);
+    await time.sleep(120_000); // a list may lack what is younger
+    await beatRun(ctx, "run");
+    const had = cloud.alive.size;
+    cloud.endMany(1);
+    let tookMs: number | null = null;
+    for (let second = 1; second < 1_800 && tookMs === null; second += 1) {
+      if (second % 60 === 0) await beatRun(ctx, "run");
+      await time.sleep(1_000);
+      if (cloud.alive.size === had) tookMs = second * 1_000;
+    }
+    world.clearUp();
+    return tookMs;
+  };
+  return time.run(life(), 3 * 3_600_000);
+}
