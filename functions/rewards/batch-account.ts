@@ -14,7 +14,7 @@ import {
   writeBatchEntry,
   writeCostEntry,
 } from "../pool/runs/ledger.ts";
-import { findPlace, settleBatch } from "../pool/runs/note-batch.ts";
+import { findPlace, type PlaceFound, settleBatch } from "../pool/runs/note-batch.ts";
 import type { SlotContext } from "../pool/slots/write.ts";
 import type { SampleResult } from "./batch.ts";
 import { Fault } from "./faults.ts";
@@ -34,6 +34,8 @@ export interface BatchAccount {
   /** Adds time in which a sandbox was started for the batch; the run's ledger has an entry of its own for it. */
   addStart(ms: number): void;
   startMs(): number;
+  /** Looks at the run while the batch's programs run, so that a short batch need not wait for that when it is graded. */
+  lookAhead(): void;
   /** The workers that are paid for. */
   payFor(workers: Crew): void;
   /**
@@ -49,6 +51,8 @@ export interface BatchAccount {
   countCost(reason: unknown): Promise<void>;
 }
 
+/** What was seen of the run while the batch ran is believed for so long. */
+const believedMs = 2_000;
 /** How long a graded batch's answer waits for a table that doesn't take its entry. */
 const insistForMs = 5_000;
 
@@ -62,6 +66,12 @@ export function createBatchAccount(
   let entry: BatchEntry | null = null;
   let crew: Crew = { heldMs: () => 0, created: () => 0 };
   let startMs = 0;
+  let ahead: { readonly atMs: number; readonly place: Promise<PlaceFound> } | null = null;
+  const find = () => findPlace(pool, runId, attemptId);
+  const recentPlace = () => {
+    const isRecent = ahead !== null && pool.clock.nowMs() - ahead.atMs < believedMs;
+    return isRecent && ahead !== null ? ahead.place.catch(find) : find();
+  };
   const cost = () => ({ workersCreated: crew.created(), busyMs: crew.heldMs() });
   return {
     addResult: results.add,
@@ -69,13 +79,19 @@ export function createBatchAccount(
       startMs += ms;
     },
     startMs: () => startMs,
+    lookAhead() {
+      if (ahead !== null) return;
+      const place = find();
+      place.catch(() => {}); // who settles looks again
+      ahead = { atMs: pool.clock.nowMs(), place };
+    },
     payFor(workers) {
       crew = workers;
     },
     entry: () => entry,
     async settle(retries) {
       const ownMs = crew.heldMs() + startMs;
-      const settled = await orReport(deps, () => settleBatch(pool, runId, attemptId, ownMs));
+      const settled = await orReport(deps, () => settleBatch(pool, runId, attemptId, ownMs, recentPlace()));
       if (settled?.kind === "run_finished") throw runFinished(runId);
       if (settled?.kind === "run_not_found") return null; // its record's time was over in the middle of the batch
       const at = settled?.at ?? blindPlace(deps, batch);

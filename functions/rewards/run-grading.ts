@@ -171,6 +171,7 @@ async function gradeForRun(
     clock,
     findEnd: () => findEnd(deps, job),
     asksAlways: job.held !== null,
+    onWork: account.lookAhead,
   });
   account.payFor(workers);
   let sincePreviousMs: number | null = null;

@@ -13,6 +13,8 @@ export interface WatchOptions {
   readonly findEnd: () => Promise<Fault | null>;
   /** Whether to ask also after a worker was had at once. */
   readonly asksAlways: boolean;
+  /** Told, again and again, that a worker has begun with what it was given: there is time for other things meanwhile. */
+  readonly onWork?: () => void;
 }
 
 export interface WatchedWorkers extends WorkerSource {
@@ -40,7 +42,7 @@ export function watchWorkers(source: WorkerSource, watch: WatchOptions): Watched
         const lease = await source.acquire({ ...options, signal: both });
         const isQuick = clock.nowMs() - askedAtMs < askEveryMs;
         const end = waiting.end() ?? (lease === null || (isQuick && !asksAlways) ? null : await findEnd());
-        if (end === null) return lease && watchLease(lease, clock, findEnd, tally);
+        if (end === null) return lease && watchLease(lease, watch, tally);
         await lease?.release("healthy");
         throw end;
       } finally {
@@ -68,15 +70,15 @@ function watchWhileWaiting({ clock, findEnd }: WatchOptions) {
 
 function watchLease(
   lease: WorkerLease,
-  clock: Clock,
-  findEnd: WatchOptions["findEnd"],
+  watch: WatchOptions,
   tally: { heldMs: number; created: number },
 ): WorkerLease {
+  const { clock } = watch;
   const sinceMs = clock.nowMs();
   if (lease.created === true) tally.created += 1;
   return {
     ...lease,
-    execute: (chunk, signal) => executeWatched(lease, chunk, signal, findEnd),
+    execute: (chunk, signal) => executeWatched(lease, chunk, signal, watch),
     release(condition) {
       tally.heldMs += clock.nowMs() - sinceMs;
       return lease.release(condition);
@@ -91,10 +93,11 @@ async function* executeWatched(
   lease: WorkerLease,
   chunk: Chunk,
   signal: AbortSignal,
-  findEnd: WatchOptions["findEnd"],
+  { findEnd, onWork }: WatchOptions,
 ): AsyncIterable<WorkerEvent> {
   try {
     for await (const event of lease.execute(chunk, signal)) {
+      if (event.kind === "case_started") onWork?.();
       if (event.kind === "summary" && event.end === "superseded") await throwEnd(findEnd);
       yield event;
     }

@@ -47,14 +47,15 @@ export async function findPlace(ctx: SlotContext, runId: string, id: string): Pr
   return { kind: "found", run: entry.run, at: newPlace(ctx, entry.run, id) };
 }
 
-/** The same for a batch that was graded, and whose own worker time was `ownMs`. */
+/** The same for a batch that was graded, and whose own worker time was `ownMs`; its place may have been found before. */
 export async function settleBatch(
   ctx: SlotContext,
   runId: string,
   attemptId: string,
   ownMs: number,
+  place: Promise<PlaceFound> = findPlace(ctx, runId, attemptId),
 ): Promise<Settlement> {
-  const found = await findPlace(ctx, runId, attemptId);
+  const found = await place;
   if (found.kind !== "found") return found;
   const sincePreviousMs = Math.round(ownMs) + (await claimUnreported(ctx, found.run));
   return { kind: "settled", at: found.at, sincePreviousMs };
