@@ -2,6 +2,7 @@
 
 import { beatRun } from "../../functions/pool/runs/heartbeat.ts";
 import { registerRun } from "../../functions/pool/runs/register.ts";
+import { runLifeMs } from "../../functions/pool/runs/run-row.ts";
 import { startRun } from "../../functions/pool/sweep/start-run.ts";
 import { type Container, startContainer } from "./containers.ts";
 import { cron } from "./crons.ts";
@@ -77,7 +78,7 @@ export interface CostResult {
   readonly batches: number;
   readonly leases: number;
   readonly writes: number;
-  /** What they may be: two per leased worker and one per batch. */
+  /** What they may be: two per leased worker, one per batch, and each run's sign of life, which no sweep writes here. */
   readonly allowedWrites: number;
   readonly reads: number;
   readonly violations: readonly Violation[];
@@ -107,14 +108,15 @@ export async function countWrites(seed: number, batches: number): Promise<CostRe
       await registerRun(ctx, runId, { name: runId, workers: 2, metadata: {} });
     }
     await Promise.all(containers.map((container) => send(container, 40)));
-    const before = { ...truth.counts, leases: watch.counts.leases };
+    const before = { ...truth.counts, leases: watch.counts.leases, atMs: time.nowMs() };
     await Promise.all(containers.map((container) => send(container, 40 + batches)));
     const leases = watch.counts.leases - before.leases;
+    const signsOfLife = Math.ceil((2 * (time.nowMs() - before.atMs)) / runLifeMs) * containers.length;
     return {
       batches,
       leases,
       writes: truth.counts.writes - before.writes,
-      allowedWrites: 2 * leases + batches,
+      allowedWrites: 2 * leases + batches + signsOfLife,
       reads: truth.counts.gets + truth.counts.queries - before.gets - before.queries,
       violations: watch.violations,
     };

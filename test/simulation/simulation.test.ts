@@ -57,7 +57,7 @@ describe("a pool without faults", () => {
     expect(fair.longestWaitMs).toBeLessThanOrEqual(4 * fair.medianWaitMs);
   });
 
-  it("writes twice for each leased worker and once for each batch", async () => {
+  it("writes twice for each leased worker, once for each batch and once in a while for each run", async () => {
     const { violations, ...cost } = await countWrites(1, 1_000);
     console.log(JSON.stringify(cost));
     expect(violations).toEqual([]);
