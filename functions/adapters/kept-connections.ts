@@ -32,15 +32,19 @@ export function keepConnections(options: http.AgentOptions, nowMs: () => number)
 /** What an agent does with its connections. Node documents all but the first, which its own agents replace likewise. */
 interface AgentParts {
   addRequest(...request: unknown[]): void;
+  createConnection(...how: unknown[]): Duplex | undefined;
   keepSocketAlive(socket: Duplex): boolean;
 }
 
 function forgetful<Agent extends http.Agent>(agent: Agent, nowMs: () => number): Agent {
   const parts = agent as unknown as AgentParts;
-  const { addRequest, keepSocketAlive } = parts;
+  const { addRequest, createConnection, keepSocketAlive } = parts;
   const idleSinceMs = new WeakMap<Duplex, number>();
   // A clock that was set back makes a connection old, too.
   const isStale = (socket: Duplex) => Math.abs(nowMs() - (idleSinceMs.get(socket) ?? 0)) > keptForMs;
+  // Between the end of its answer and the connection's return to the agent nobody listens, and a request that is given
+  // up in that moment has its connection end with an error: unheard, it would end the process.
+  parts.createConnection = (...how) => createConnection.apply(agent, how)?.on("error", () => {});
   parts.keepSocketAlive = (socket) => {
     idleSinceMs.set(socket, nowMs());
     return keepSocketAlive.call(agent, socket);

@@ -60,3 +60,14 @@ it("of several that were idle, each only as long as it may be", async () => {
   await Promise.all([ask(), ask()]); // the two others are too old
   expect(sockets.size).toBe(4);
 });
+
+it("ends without a word when its request is given up at the last of the answer", async () => {
+  const { port } = server.address() as AddressInfo;
+  const giveUp = new AbortController();
+  const request = http.get({ port, agent, signal: giveUp.signal });
+  const [response] = (await once(request, "response")) as [http.IncomingMessage];
+  const closed = new Promise<void>((resolve) => void request.once("close", resolve));
+  response.on("data", () => giveUp.abort());
+  await closed;
+  await new Promise(setImmediate); // an error that nobody hears fails this run, as it would end the process
+});
