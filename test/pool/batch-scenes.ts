@@ -5,6 +5,7 @@ import {
   beginBatch,
   beginBatchExpression,
 } from "../../functions/pool/batches/begin-batch.ts";
+import { countAnswered, moveEntryExpression } from "../../functions/pool/batches/count-answered.ts";
 import {
   answerBatch,
   answerBatchExpression,
@@ -15,7 +16,11 @@ import {
 } from "../../functions/pool/batches/end-batch.ts";
 import { cancelBatchExpression, markCancelled } from "../../functions/pool/batches/mark-cancelled.ts";
 import type { Table, UpdateExpression } from "../../functions/pool/ports.ts";
-import { type TestHandler, testHandler } from "./test-pool.ts";
+import { foldLedger } from "../../functions/pool/runs/fold-ledger.ts";
+import { writeBatchEntry } from "../../functions/pool/runs/ledger.ts";
+import { getRun, getRunRow } from "../../functions/pool/runs/read.ts";
+import { registerRun } from "../../functions/pool/runs/register.ts";
+import { startMs, type TestHandler, testHandler } from "./test-pool.ts";
 
 interface Scene {
   readonly promise: string;
@@ -160,6 +165,27 @@ export const batchScenes: readonly Scene[] = [
       const claim = await begun(ctx);
       const meanwhile = before(table, cancelBatchExpression, () => endBatch(ctx, claim));
       return (await markCancelled({ ...ctx, table: meanwhile }, "b"))?.state === "over";
+    },
+  },
+  {
+    promise: "an answered batch whose place was folded is counted once, though two find its answer",
+    ...clauseOf(moveEntryExpression, "#entry"),
+    async play(table) {
+      const ctx = testHandler(table);
+      await registerRun(ctx, "r1", { name: "r1", workers: 1, metadata: {} });
+      const note = { samples: 1, verdicts: {}, faults: 0, retries: 0, workersCreated: 0, busyMs: 0 };
+      const entryAt = (ms: number, id: string) => ({ runId: "r1", place: startMs + ms, id });
+      const claim = await begun(ctx);
+      await answerBatch(ctx, claim, answer, { at: entryAt(2_000, `b#${claim.fence}`), note });
+      await writeBatchEntry(ctx, entryAt(3_000, "another batch"), note);
+      const folded = await getRunRow(ctx, "r1");
+      const seen = await readBatch(ctx, "b");
+      if (folded === null || seen === null) throw new Error("the run and the record are there");
+      await foldLedger(ctx.at(2_000_000), folded);
+      const other = testHandler(table).at(2_000_001);
+      const meanwhile = before(table, moveEntryExpression, () => countAnswered(other, "b", seen));
+      await countAnswered({ ...ctx, table: meanwhile }, "b", seen);
+      return (await getRun(ctx, "r1"))?.totals.batches === 2;
     },
   },
 ];

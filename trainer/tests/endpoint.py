@@ -48,20 +48,38 @@ class LocalEndpoint:
 
     def lose_run(self, run_id: str) -> None:
         """As a service that was set up anew."""
-        self._write_run("DeleteItem", run_id)
+        for key in self._rows_of(run_id):
+            self._ask_table("DeleteItem", Key=key)
 
     def age_run(self, run_id: str) -> None:
         """As though nobody had spoken of it for longer than it lives."""
-        beat = int(self._write_run("GetItem", run_id)["Item"]["beat"]["N"]) - EXPIRED_MS
-        change = {"ExpressionAttributeValues": {":beat": {"N": str(beat)}}, "UpdateExpression": "SET beat = :beat"}
-        self._write_run("UpdateItem", run_id, change)
+        run, *entries = self._rows_of(run_id)
+        self._move(run, "beat")
+        for entry in entries:
+            self._move(entry, "at")
 
     def sweep(self) -> None:
         """One pass of the cleanup that runs every minute elsewhere."""
         self.ask("POST", "/local/sweep").raise_for_status()
 
-    def _write_run(self, action: str, run_id: str, more: dict[str, Any] | None = None) -> Any:
-        key = {"pk": {"S": "runs"}, "sk": {"S": f"R#{run_id}"}}
+    def _rows_of(self, run_id: str) -> list[dict[str, Any]]:
+        """The keys of the run's row and of its ledger's entries."""
+        values = {":pk": {"S": f"L#{run_id}"}}
+        found = self._ask_table("Query", KeyConditionExpression="pk = :pk", ExpressionAttributeValues=values)
+        entries = [{"pk": item["pk"], "sk": item["sk"]} for item in found["Items"]]
+        return [{"pk": {"S": "runs"}, "sk": {"S": f"R#{run_id}"}}, *entries]
+
+    def _move(self, key: dict[str, Any], column: str) -> None:
+        """Makes a row's time older by more than a run lives."""
+        self._ask_table(
+            "UpdateItem",
+            Key=key,
+            UpdateExpression="SET #time = #time - :ms",
+            ExpressionAttributeNames={"#time": column},
+            ExpressionAttributeValues={":ms": {"N": str(EXPIRED_MS)}},
+        )
+
+    def _ask_table(self, action: str, **request: Any) -> Any:
         credential = "Credential=test/20270115/eu-west-1/dynamodb/aws4_request"
         headers = {
             "x-amz-target": f"DynamoDB_20120810.{action}",
@@ -69,7 +87,7 @@ class LocalEndpoint:
             "x-amz-date": "20270115T080000Z",
             "authorization": f"AWS4-HMAC-SHA256 {credential}, SignedHeaders=host, Signature=0",
         }
-        body = {"TableName": self.table, "Key": key, **(more or {})}
+        body = {"TableName": self.table, **request}
         answer = httpx.post(self.dynamodb_endpoint, headers=headers, content=json.dumps(body))
         assert answer.status_code == 200, answer.text
         return answer.json()

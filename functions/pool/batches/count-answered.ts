@@ -9,20 +9,14 @@ import { type BatchEntry, findEntry, newPlace, writeBatchEntry } from "../runs/l
 import { getRunRow } from "../runs/read.ts";
 import { expressionOver } from "../slot-row.ts";
 import { writeRow } from "../slots/write.ts";
-import {
-  type BatchRecord,
-  batchColumns,
-  batchKeyOf,
-  isStillOurs,
-  type RecordContext,
-} from "./batch-record.ts";
+import { type BatchRecord, batchColumns, batchKeyOf, type RecordContext } from "./batch-record.ts";
 
 const isAsWeReadIt = "#entry = :seenEntry";
 
 export const moveEntryExpression = expressionOver(batchColumns, {
   name: "move entry of batch",
   update: "SET #entry = :entry",
-  clauses: [isStillOurs, isAsWeReadIt],
+  clauses: [isAsWeReadIt], // which says whose it is, too: an entry's id names its attempt
 });
 
 /** Throws the table's faults. */
@@ -37,7 +31,7 @@ export async function countAnswered(ctx: RecordContext, batchId: string, seen: B
   const { busyMs, reportedMs = busyMs } = note;
   const uncounted = written === "cost" ? { ...note, workersCreated: 0, busyMs: 0, reportedMs } : note;
   const moved: BatchEntry = { at: newPlace(ctx, run, at.id), note: uncounted };
-  const values = { ":fence": seen.fence, ":seenEntry": seen.entry, ":entry": JSON.stringify(moved) };
+  const values = { ":seenEntry": seen.entry, ":entry": JSON.stringify(moved) };
   const isOurs = (row: Readonly<Record<string, unknown>>) => row[batchColumns.entry] === values[":entry"];
   const row = await writeRow(ctx.table, batchKeyOf(batchId), moveEntryExpression, values, isOurs);
   if (row !== null) await writeBatchEntry(ctx, moved.at, moved.note); // else another counts it
