@@ -1,6 +1,7 @@
 /** What a mutant is put to: worlds, the exhaustive check, and single writes in the states where a clause decides. */
 import type { ListedSandbox, UpdateExpression } from "../../functions/pool/ports.ts";
 import type { SlotRow } from "../../functions/pool/slot-row.ts";
+import { admitCreation } from "../../functions/pool/slots/pacing.ts";
 import { isKnown } from "../../functions/pool/sweep/known.ts";
 import { Fault } from "../../functions/rewards/faults.ts";
 import { batchScenes } from "../pool/batch-scenes.ts";
@@ -65,6 +66,13 @@ export async function playScene(name: string, clause: string): Promise<number | 
 export function clauseOf(name: string, index: number): string {
   const scene = [...scenes, ...batchScenes].find(({ expression }) => expression.name === name);
   return scene?.expression.clauses[index] ?? "";
+}
+
+/** Whether a creation is admitted after one by a process whose clock is an hour ahead. */
+export async function isPaceFree(): Promise<boolean> {
+  const table = createMemoryTable();
+  await admitCreation(testHandler(table).at(3_600_000));
+  return admitCreation(testHandler(table));
 }
 
 /** Which sandboxes a slot in creation takes for the one that it waits for. */

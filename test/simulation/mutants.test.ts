@@ -83,6 +83,9 @@ async function expectFound(mutation: Mutation, killer: Killer): Promise<void> {
     case "known":
       expect(sound.knownToCreation()).toEqual(["its own"]);
       return expect(mutant.knownToCreation()).not.toEqual(["its own"]);
+    case "pace":
+      expect(await sound.isPaceFree()).toBe(true);
+      return expect(await mutant.isPaceFree()).toBe(false);
     case "silence":
       expect(await isQuiet(sound)).toBe(true);
       return expect(await isQuiet(mutant)).toBe(false);

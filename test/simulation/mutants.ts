@@ -2,8 +2,8 @@
  * By what each mutant is found.
  *
  * `worlds`: in worlds of that weather, seed by seed. `interleavings`: in every interleaving of that small pool.
- * `directed`: in one interleaving told step by step. `publication`, `silence`, `idle deaths`, `known`: by a scene
- * of that name.
+ * `directed`: in one interleaving told step by step. `publication`, `silence`, `idle deaths`, `known`, `pace`: by a
+ * scene of that name.
  * `write`: only in a state of the table made for it, in which the clause alone refuses the write. That is all there is
  * for clauses which another clause, or the order of things, covers in whatever the pool does by itself: a second net.
  */
@@ -11,7 +11,7 @@ export type Killer =
   | { readonly by: "worlds"; readonly weather: string; readonly harm: string; readonly mostSeeds: number }
   | { readonly by: "interleavings"; readonly pool: "creators" | "expiry" | "landing"; readonly harm: string }
   | { readonly by: "directed"; readonly harm: string }
-  | { readonly by: "publication" | "silence" | "idle deaths" | "known" | "write" };
+  | { readonly by: "publication" | "silence" | "idle deaths" | "known" | "pace" | "write" };
 
 const world = (weather: string, harm: string, mostSeeds = 60): Killer => ({
   by: "worlds",
@@ -91,7 +91,7 @@ export const ruleKillers: Readonly<Record<string, Killer>> = {
     "late landings",
     "a sandbox lands where its slot was given away",
   ),
-  "the pace believes no clock that is far ahead": world("wrong clocks", "workers are missing"),
+  "the pace believes no clock that is far ahead": { by: "pace" },
   "no clock that is ahead settles a run that lives on": world(
     "wrong clocks",
     "what was told is not in the totals",
