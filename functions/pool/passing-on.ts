@@ -40,9 +40,9 @@ export function createPassingOn(passing: Passing): PassOn {
   return async (row) => {
     const runTag = row.heldForRun ?? "";
     const isInCrowd = isCrowded(pool.typicalWaitMs(), ctx.settings.pollMs);
-    const matters = othersWaited(passing) && !(isInCrowd && line.first(runTag) === null);
+    const matters = othersWaited(passing) && !(isInCrowd && line.first(runTag, ctx.clock.nowMs()) === null);
     const elsewhere = matters ? await longestElsewhere(passing, runTag) : null;
-    const here = line.first(runTag);
+    const here = line.first(runTag, ctx.clock.nowMs());
     if (here !== null && !comesBefore(line, elsewhere, here)) {
       if (await handOver(passing, row, here)) return "handed_over";
     } else if (elsewhere !== null && !isInCrowd) {

@@ -2,7 +2,8 @@
  * Those of one container who wait for a worker, and what its batches hold.
  *
  * A worker that is given back goes from hand to hand here, so nobody has to look at the table for it. Batches that have
- * no worker come first, and among equals who has waited longest.
+ * no worker come first, and among equals who has waited longest; but nobody whose time is nearly up: where many wait that
+ * would give each worker to a batch that can't be graded in time, one after the other.
  */
 import type { CreationUnderWay } from "./container-creations.ts";
 import type { WorkerRow } from "./slot-row.ts";
@@ -13,6 +14,7 @@ import { waitsPatientlyMs } from "./waiting.ts";
 export interface Waiter {
   readonly holder: Holder;
   readonly startedAtMs: number;
+  readonly deadlineAtMs: number;
   /** How many more workers its run may hold: as of the waiter's last look at the pool, less what the run got here since. */
   runRoom: number;
   /** Its own creation of a worker, while it is under way. */
@@ -25,6 +27,13 @@ export function hasWaitedLong(
   nowMs: number,
 ): boolean {
   return nowMs - startedAtMs >= (creation === null ? waitsPatientlyMs : creationTakesMs);
+}
+
+/** So much of its time must be left to be of use to a batch, or a third of it where that is short. */
+const usefulMs = 5_000;
+
+function hasTimeLeft({ startedAtMs, deadlineAtMs }: Waiter, nowMs: number): boolean {
+  return deadlineAtMs - nowMs >= Math.min(usefulMs, (deadlineAtMs - startedAtMs) / 3);
 }
 
 /** A waiter's place in the line, while it has nothing else to do. */
@@ -43,7 +52,7 @@ export interface WaitingLine {
   begin(waiter: Waiter): () => void;
   enter(waiter: Waiter): Place;
   /** Who should have a worker that a batch of the run gives back. */
-  first(runTag: string): Place | null;
+  first(runTag: string, nowMs: number): Place | null;
   /** Those who search, whether they stand in line or look around. */
   waiters(): Iterable<Waiter>;
   /** The run gets a worker here that it did not have, or didn't get it after all (-1). */
@@ -74,10 +83,10 @@ export function createWaitingLine(): WaitingLine {
       line.add(place);
       return place;
     },
-    first(runTag) {
+    first(runTag, nowMs) {
       let first: Place | null = null;
       for (const place of line) {
-        if (!isOfUse(place.waiter, runTag)) continue;
+        if (!isOfUse(place.waiter, runTag) || !hasTimeLeft(place.waiter, nowMs)) continue;
         if (first === null || comesBefore(place.waiter, first.waiter)) first = place;
       }
       return first;
