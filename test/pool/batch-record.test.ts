@@ -6,6 +6,7 @@ import {
   beginBatch,
   beginBatchExpression,
 } from "../../functions/pool/batches/begin-batch.ts";
+import { moveEntryExpression } from "../../functions/pool/batches/count-answered.ts";
 import {
   answerBatch,
   answerBatchExpression,
@@ -34,6 +35,7 @@ describe("a batch's record", () => {
       answerBatchExpression,
       endBatchExpression,
       cancelBatchExpression,
+      moveEntryExpression,
     ];
     const proved = batchScenes.map(({ expression, clause }) => `${expression.name}: ${clause}`);
     expect(all.flatMap(({ name, clauses }) => clauses.map((clause) => `${name}: ${clause}`))).toEqual(proved);
