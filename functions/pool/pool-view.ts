@@ -60,9 +60,10 @@ export function emptySlots({ settings }: SlotContext, view: PoolView): SlotRow[]
 }
 
 /**
- * Slots that have a worker of use or are about to. Neither those that are drained, nor those whose creation is past its
- * time, or is known to have failed without a sure end (`failed` has their generations by slot): until the sweep has
- * freed them, those whom they were for need other ones.
+ * Slots that have a worker of use or are about to. Neither those that are drained, nor those of another version (while a
+ * deploy is under way each version has its own), nor those whose creation is past its time, or is known to have failed
+ * without a sure end (`failed` has their generations by slot): until the sweep has freed them, those whom they were for
+ * need other ones.
  */
 export function countServing(
   { settings }: SlotContext,
@@ -70,7 +71,8 @@ export function countServing(
   nowMs: number,
   failed: ReadonlyMap<number, number>,
 ): number {
-  const isServing = ({ slot, state, generation, leaseUntilMs = 0 }: SlotRow) => {
+  const isServing = ({ slot, state, generation, leaseUntilMs = 0, supervisorVersion }: SlotRow) => {
+    if (supervisorVersion !== settings.supervisorVersion) return false;
     if (state !== "creating") return state === "ready" || state === "leased";
     const claimedAtMs = leaseUntilMs - settings.createLeaseMs;
     const isOld = claimedAtMs + settings.createTimeoutMs < nowMs - settings.graceMs;

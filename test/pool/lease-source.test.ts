@@ -143,6 +143,24 @@ describe("where workers come from", () => {
   });
 });
 
+describe("a worker of another version", () => {
+  it.each([
+    ["held", "v1", "v2"],
+    ["held", "v2", "v1"],
+    ["free", "v1", "v2"],
+    ["free", "v2", "v1"],
+  ])("that is %s (%s) is none of the target's for a batch of %s", async (how, there, own) => {
+    const { clock, container } = createWorld();
+    const acquire = async (supervisorVersion: string) => {
+      const handler = container({ demand: { targetWorkers: 1 }, settings: { supervisorVersion } });
+      return present(await clock.run(handler.acquire({ waitMs: 30_000 })));
+    };
+    const lease = await acquire(there);
+    if (how === "free") await lease.release("healthy");
+    expect((await acquire(own)).created).toBe(true);
+  });
+});
+
 describe("waiting", () => {
   it("ends in null at the deadline, when all workers are busy", async () => {
     const { clock, container } = createWorld();

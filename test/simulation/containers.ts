@@ -56,9 +56,15 @@ export function createContainers<C extends { readonly process: SimulatedProcess 
   };
 }
 
+/** For so long after a deploy a request may still go to a container of the version before. */
+const oldServeForMs = 60_000;
+
 /** After a deploy requests go to new containers, some of them not at once. */
 function dropOld<C extends { readonly process: SimulatedProcess }>(world: World, idle: C[]): void {
   const version = world.version();
-  const kept = idle.filter(({ process }) => process.supervisorVersion === version || world.random() < 0.5);
+  const oldMayServe = world.time.nowMs() < world.deployedAtMs() + oldServeForMs;
+  const isKept = ({ process }: C) =>
+    process.supervisorVersion === version || (oldMayServe && world.random() < 0.5);
+  const kept = idle.filter(isKept);
   if (kept.length < idle.length) idle.splice(0, idle.length, ...kept);
 }

@@ -57,6 +57,8 @@ export interface World {
   /** From now on processes are started with that version of the supervisor. */
   deploy(version: string): void;
   version(): string;
+  /** Since when. */
+  deployedAtMs(): number;
   slots(): SlotRow[];
   contextOf(process: SimulatedProcess): SweepContext;
   isFinished(runId: string): boolean;
@@ -124,6 +126,7 @@ export function createWorld(options: WorldOptions): World {
   const taints = createTaints(slotRows);
   let weather = options.weather;
   let version = settings.supervisorVersion;
+  let deployedAtMs = Number.NEGATIVE_INFINITY;
   const troubleUntilMs = { all: Number.NEGATIVE_INFINITY, unseen: Number.NEGATIVE_INFINITY };
   const parts = { time, random, watch, weather: () => weather };
   const cloud = createCloud({
@@ -182,8 +185,10 @@ export function createWorld(options: WorldOptions): World {
     isQuietSince: (atMs, what = "all") => options.weather.isMended && troubleUntilMs[what] <= atMs,
     deploy: (next) => {
       version = next;
+      deployedAtMs = time.nowMs();
     },
     version: () => version,
+    deployedAtMs: () => deployedAtMs,
     slots: () => [...slotRows.values()].flatMap((row) => readSlotRow(row) ?? []),
     newId: () => (ids++).toString(36).padStart(8, "0"),
     startProcess(name, odds) {
