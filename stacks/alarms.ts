@@ -94,8 +94,17 @@ createAlarm("EndpointErrors", "endpoint-errors", {
 
 createAlarm("EndpointRefusals", "endpoint-refusals", {
   alarmDescription:
-    "Requests were answered 5xx for a quarter of an hour: misconfigured, or no worker can be had.",
-  ...ofFunction("Url5xxCount", endpoint.name),
+    "Requests were refused for a quarter of an hour: misconfigured, or neither table nor worker can be had.",
+  metricQueries: [
+    sumOf("answers", ofFunction("Url5xxCount", endpoint.name)),
+    sumOf("batches", counted("BatchesRefused")), // streams among them, which are no 5xx
+    {
+      id: "both",
+      label: "refusals",
+      expression: "FILL(answers, 0) + FILL(batches, 0)",
+      returnData: true,
+    },
+  ],
   threshold: 1,
   evaluationPeriods: 3,
 });

@@ -102,6 +102,7 @@ function hostOf(telemetry: LambdaTelemetry): RequestHost {
       if (invocation !== undefined) invocation.runId = runId;
     },
     reportBatch: telemetry.reportBatch,
+    reportRefusal: telemetry.reportRefusal,
   };
 }
 

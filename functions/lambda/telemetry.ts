@@ -11,6 +11,8 @@ export interface LambdaTelemetry extends LineLog {
    * `QueueMs`, `BatchMs`.
    */
   readonly reportBatch: (report: BatchReport) => void;
+  /** One line, and `BatchesRefused`: a stream that was begun before it was refused is no 5xx. */
+  readonly reportRefusal: (runId: string, failure: unknown) => void;
   /** One line, and `OrphansKilled`, `SweepFailures` (1 when something of the pass went wrong). */
   readonly reportSweep: (report: SweepReport) => void;
   /** A pass that could not even begin: the same `SweepFailures`. */
@@ -32,6 +34,11 @@ export function createLambdaTelemetry(): LambdaTelemetry {
     reportBatch(report) {
       log.writeLine(describeBatch(report));
       writeMetrics(measureBatch(report));
+    },
+    reportRefusal(runId, failure) {
+      const message = "a batch was not let in";
+      log.writeLine({ level: "warn", message, run_id: runId, ...describeError(failure) });
+      writeMetrics({ BatchesRefused: 1 });
     },
     reportSweep(report) {
       const faults = report.faults.map(describeError);

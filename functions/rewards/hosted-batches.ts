@@ -31,6 +31,8 @@ export interface RequestHost {
   noteRun(runId: string): void;
   /** Told once per graded batch, before its answer is complete. Must not throw. */
   reportBatch(report: BatchReport): void;
+  /** Told of each batch that the platform's failure kept from being let in. Must not throw. */
+  reportRefusal(runId: string, failure: unknown): void;
 }
 
 /** The same admission, of batches that end before the platform ends them and are reported to it. */
@@ -41,7 +43,10 @@ export function hostBatches(
 ): RunGrader["admitBatch"] {
   return async (origin) => {
     host.noteRun(origin.runId);
-    const admission = await admitBatch(origin);
+    const admission = await admitBatch(origin).catch((failure: unknown) => {
+      if (!isUnwanted(failure)) host.reportRefusal(origin.runId, failure);
+      throw failure;
+    });
     if (admission.kind !== "admitted") return admission;
     return { ...admission, gradeBatch: hostBatch(admission.gradeBatch, origin.runId, host, clock) };
   };

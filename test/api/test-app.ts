@@ -67,7 +67,12 @@ export function createTestApp(options: TestAppOptions = {}): TestApp {
 
 function hostThatEndsIn(ms: number, clock: VirtualClock): RequestHost {
   const endsAtMs = clock.nowMs() + ms;
-  return { timeLeftMs: () => endsAtMs - clock.nowMs(), noteRun: () => {}, reportBatch: () => {} };
+  return {
+    timeLeftMs: () => endsAtMs - clock.nowMs(),
+    noteRun: () => {},
+    reportBatch: () => {},
+    reportRefusal: () => {},
+  };
 }
 
 /** For tests that are not about runs. */

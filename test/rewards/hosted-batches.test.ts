@@ -32,14 +32,21 @@ function batchOf(samples: number, deadlineMs = 60_000): Batch {
   };
 }
 
-/** A grader that has one batch, and a host that leaves it so much time; what the host was told. */
-async function host(gradeBatch: GradeBatch, timeLeftMs = Number.POSITIVE_INFINITY) {
-  const told: { runs: string[]; reports: BatchReport[] } = { runs: [], reports: [] };
+/** A host that leaves each batch so much time, and what it is told. */
+function createHost(timeLeftMs = Number.POSITIVE_INFINITY) {
+  const told = { runs: [] as string[], reports: [] as BatchReport[], refusals: [] as unknown[] };
   const surroundings: RequestHost = {
     timeLeftMs: () => timeLeftMs,
     noteRun: (runId) => told.runs.push(runId),
     reportBatch: (report) => told.reports.push(report),
+    reportRefusal: (runId, failure) => told.refusals.push({ runId, failure }),
   };
+  return { told, surroundings };
+}
+
+/** A grader that has one batch, and what the host was told of it. */
+async function host(gradeBatch: GradeBatch, timeLeftMs?: number) {
+  const { told, surroundings } = createHost(timeLeftMs);
   const clock = createVirtualClock();
   const admit = hostBatches(async () => ({ kind: "admitted", gradeBatch }), surroundings, clock);
   const admission = await admit({ runId: "job-7", key: null });
@@ -97,6 +104,21 @@ describe("a batch's report", () => {
     await hosted.gradeBatch(batchOf(1), { signal, onSample: () => seen.push("sample") });
     expect(seen).toEqual(["sample", "graded"]);
     expect(hosted.reports).toHaveLength(1);
+  });
+});
+
+describe("a batch that is not let in", () => {
+  it.each([
+    { what: "the table is away", failure: new Fault("store_unavailable", "…"), isTold: true },
+    { what: "of a bug", failure: new TypeError("…"), isTold: true },
+    { what: "the process is restarted", failure: new Fault("stopping", "…"), isTold: false },
+    { what: "nobody wants it any more", failure: new Fault("cancelled", "…"), isTold: false },
+  ])("because $what is told of: $isTold", async ({ failure, isTold }) => {
+    const { told, surroundings } = createHost();
+    const admit = hostBatches(() => Promise.reject(failure), surroundings, createVirtualClock());
+    await expect(admit({ runId: "job-7", key: null })).rejects.toBe(failure);
+    expect(told.refusals).toEqual(isTold ? [{ runId: "job-7", failure }] : []);
+    expect(told.reports).toEqual([]);
   });
 });
 

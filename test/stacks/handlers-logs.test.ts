@@ -203,6 +203,20 @@ describe("a function whose settings can't work", () => {
     expect(broken.said().join()).not.toContain(secret);
   });
 
+  it("counts a stream that was begun before the table's silence refused it", async () => {
+    const environment = { DYNAMODB_ENDPOINT: "http://127.0.0.1:1" };
+    const alone = await deployment.start("functions/reward.ts", "node24", { environment });
+    const headers = { accept: "application/x-ndjson" };
+    const batch = { samples: [{ task, completion: completionOf(say) }], options: { deadline_ms: 10_000 } };
+    const answer = await grade(alone, batch, { apiKey, headers });
+    expect(answer.status).toBe(200);
+    expect(await answer.text()).toContain('"store_unavailable"');
+    const refused = { message: "a batch was not let in", code: "store_unavailable" };
+    expect(logOf(alone)).toEqual(
+      expect.arrayContaining([refused, { BatchesRefused: 1 }].map((line) => expect.objectContaining(line))),
+    );
+  });
+
   it("fails each pass of the sweep, and counts it", async () => {
     const broken = await deployment.start("functions/cleanup.ts", "node22", {
       environment: { E2B_API_KEY: "" },

@@ -287,7 +287,10 @@ const alarmRules: readonly Rule[] = [
       "code-rewards-ci-orphans-killed": ["CodeRewards OrphansKilled service=code-rewards-ci"],
       "code-rewards-ci-endpoint-throttles": [`AWS/Lambda Throttles ${endpointFunction}`],
       "code-rewards-ci-endpoint-errors": [`AWS/Lambda Errors ${endpointFunction}`],
-      "code-rewards-ci-endpoint-refusals": [`AWS/Lambda Url5xxCount ${endpointFunction}`],
+      "code-rewards-ci-endpoint-refusals": [
+        `AWS/Lambda Url5xxCount ${endpointFunction}`,
+        "CodeRewards BatchesRefused service=code-rewards-ci",
+      ],
       "code-rewards-ci-table-throttles": [
         `AWS/DynamoDB ReadThrottleEvents ${tableName}`,
         `AWS/DynamoDB WriteThrottleEvents ${tableName}`,
