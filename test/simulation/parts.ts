@@ -36,7 +36,9 @@ export function leaseFor(
         ...lease,
         release(condition) {
           letGo();
-          if (condition === "broken") world.noteBroken(slot, token, workerId);
+          // Those with a wrong clock are ended in the middle of it, and may not have said so.
+          const isSaid = process.isAlive() && process.isClockRight();
+          if (condition === "broken" && isSaid) world.noteBroken(slot, token, workerId);
           return lease.release(condition);
         },
       };
