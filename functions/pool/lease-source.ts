@@ -31,11 +31,6 @@ export interface LeaseDemand {
   readonly targetWorkers?: number | (() => Promise<number>);
   /** Told what a sandbox that was created while the batch waited for it cost until it was ready, or killed. */
   readonly onStart?: (ms: number) => void;
-  /**
-   * Whether nobody wants the batch any more (its run was finished), asked before each look: `acquire` then throws a
-   * `cancelled` fault. Its workers were taken from it, and it must not take others.
-   */
-  readonly isOver?: () => Promise<boolean>;
 }
 
 export interface PoolWorkerSource extends WorkerSource {

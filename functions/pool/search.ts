@@ -154,9 +154,6 @@ async function trySameSlot(container: LeaseContainer, search: Search): Promise<F
 /** One look at the pool, and what it allows. */
 async function look(container: LeaseContainer, search: Search): Promise<Found | null> {
   const { ctx, pool } = container;
-  if (await search.demand.isOver?.()) {
-    throw new Fault("cancelled", "the batch's run was finished", { retryable: false });
-  }
   const seen = await search.trouble.watchTable(pool.read());
   if (search.trouble.now()?.code === "store_unavailable") search.trouble.note(null); // it answers again
   const nowMs = ctx.clock.nowMs();

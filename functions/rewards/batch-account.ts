@@ -14,7 +14,7 @@ import {
   writeBatchEntry,
   writeCostEntry,
 } from "../pool/runs/ledger.ts";
-import { findPlace, type PlaceFound, settleBatch } from "../pool/runs/note-batch.ts";
+import { findPlace, type PlaceFound, settleBatch } from "../pool/runs/settle.ts";
 import type { SlotContext } from "../pool/slots/write.ts";
 import type { SampleResult } from "./batch.ts";
 import { Fault } from "./faults.ts";

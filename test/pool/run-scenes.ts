@@ -4,10 +4,10 @@ import { finishExpression, markFinished } from "../../functions/pool/runs/finish
 import { foldExpression, foldLedger, setBeatExpression } from "../../functions/pool/runs/fold-ledger.ts";
 import { beatRun, heartbeatExpression } from "../../functions/pool/runs/heartbeat.ts";
 import { addIdleShare, idleShareExpression } from "../../functions/pool/runs/idle-share.ts";
-import { claimUnreportedExpression, settleBatch } from "../../functions/pool/runs/note-batch.ts";
 import { pruneExpression, pruneLanes } from "../../functions/pool/runs/prune-lanes.ts";
 import { getRunRow } from "../../functions/pool/runs/read.ts";
 import { registerExpression, registerRun } from "../../functions/pool/runs/register.ts";
+import { claimUnreportedExpression, settleBatch } from "../../functions/pool/runs/settle.ts";
 import { idleLedgerExpression, shareIdleTime } from "../../functions/pool/sweep/idle-time.ts";
 import { addThroughLane, noteAt, wish } from "./run-samples.ts";
 import { over, present, startMs, type TestHandler } from "./test-pool.ts";

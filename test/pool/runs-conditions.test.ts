@@ -11,8 +11,8 @@ import {
   noteCostExpression,
   noteStartExpression,
 } from "../../functions/pool/runs/ledger.ts";
-import { claimUnreportedExpression } from "../../functions/pool/runs/note-batch.ts";
 import { registerExpression } from "../../functions/pool/runs/register.ts";
+import { claimUnreportedExpression } from "../../functions/pool/runs/settle.ts";
 import { idleLedgerExpression } from "../../functions/pool/sweep/idle-time.ts";
 import { Fault } from "../../functions/rewards/faults.ts";
 import { forgettingClause } from "./broken-table.ts";

@@ -7,11 +7,11 @@ import { foldLedger, isSettled } from "../../functions/pool/runs/fold-ledger.ts"
 import { beatRun } from "../../functions/pool/runs/heartbeat.ts";
 import { addIdleShare } from "../../functions/pool/runs/idle-share.ts";
 import { writeBatchEntry, writeCostEntry } from "../../functions/pool/runs/ledger.ts";
-import { createBatchNotes } from "../../functions/pool/runs/note-batch.ts";
 import { pruneLanes } from "../../functions/pool/runs/prune-lanes.ts";
 import { getRun, getRunRow, listRuns } from "../../functions/pool/runs/read.ts";
 import { registerRun } from "../../functions/pool/runs/register.ts";
 import { runState } from "../../functions/pool/runs/run-row.ts";
+import { createBatchNotes } from "./batch-notes.ts";
 import { failing, losingAnswers } from "./broken-table.ts";
 import { addThroughLane, note, noteAt, wish } from "./run-samples.ts";
 import { type OpenTable, over, present, startMs, type TestHandler, testHandler } from "./test-pool.ts";

@@ -2,7 +2,6 @@
 import { describe, expect, it } from "vitest";
 import { listRates, workersCostUsd } from "../../functions/pool/cost.ts";
 import { createLeaseSource } from "../../functions/pool/lease-source.ts";
-import { createBatchNotes } from "../../functions/pool/runs/note-batch.ts";
 import { getRun } from "../../functions/pool/runs/read.ts";
 import { type RunRow, targetWorkers } from "../../functions/pool/runs/run-row.ts";
 import { runProblems } from "../../functions/pool/runs/run-wish.ts";
@@ -12,6 +11,7 @@ import { finishRun } from "../../functions/pool/sweep/finish-run.ts";
 import { splitIdleTime } from "../../functions/pool/sweep/idle-time.ts";
 import { stopPool } from "../../functions/pool/sweep/stop-pool.ts";
 import { type SweepContext, sweepPool } from "../../functions/pool/sweep/sweep.ts";
+import { createBatchNotes } from "./batch-notes.ts";
 import { note } from "./runs-contract.ts";
 import { createSweepWorld, type SweepWorld } from "./sweep-world.ts";
 import { present, startMs } from "./test-pool.ts";

@@ -61,19 +61,6 @@ describe("the only run", () => {
     expect(world.states().filter((state) => state !== "empty")).toEqual([]);
   });
 
-  it("has its batches take no other worker", async () => {
-    const world = newWorld({ latencyMs: 20 });
-    await world.register("run", 1);
-    await world.register("other", 1);
-    await world.sweep();
-    await finish(world);
-    await expect(world.clock.run(world.lease())).rejects.toMatchObject({
-      code: "cancelled",
-      retryable: false,
-    });
-    expect(world.states().filter((state) => state !== "empty")).toEqual(["ready"]);
-  });
-
   it("stops programs that run for it within two seconds", async () => {
     const world = newWorld({ latencyMs: 30 });
     await world.register("run", 1);

@@ -119,7 +119,6 @@ async function leaseFrom(world: SweepWorld, demand: Partial<LeaseDemand>, overri
   const batch = createLeaseSource(ctx).forBatch({
     batchId: "b",
     targetWorkers: runs.targetWorkers,
-    isOver: () => runs.isFinished(runId),
     ...demand,
     runId,
   });

@@ -2,10 +2,10 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { systemClock } from "../../functions/adapters/system-clock.ts";
 import { readPool } from "../../functions/pool/pool-view.ts";
-import { createBatchNotes } from "../../functions/pool/runs/note-batch.ts";
 import { registerRun } from "../../functions/pool/runs/register.ts";
 import { finishRun } from "../../functions/pool/sweep/finish-run.ts";
 import { type SweepContext, sweepPool } from "../../functions/pool/sweep/sweep.ts";
+import { createBatchNotes } from "./batch-notes.ts";
 import { openDynalite } from "./dynalite-table.ts";
 import { createFakeCloud, type FakeCloud } from "./fake-cloud.ts";
 import { note } from "./runs-contract.ts";

@@ -1,4 +1,4 @@
-/** What handlers that wait ask of the runs, several times a second: they come and go in minutes. */
+/** How many workers the pool should have, asked by handlers that wait, several times a second: runs come and go in minutes. */
 import { listRunRows, type RunReader } from "./read.ts";
 import { type RunRow, targetWorkers } from "./run-row.ts";
 
@@ -7,8 +7,6 @@ const keptMs = 2_000;
 export interface RunsView {
   /** How many workers the pool should have. */
   targetWorkers(): Promise<number>;
-  /** Whether the run was finished, so that nobody wants what its batches still do. */
-  isFinished(runId: string): Promise<boolean>;
 }
 
 /** Reads the runs at most every two seconds; one per container. A read that fails is not remembered. */
@@ -27,9 +25,5 @@ export function rememberRuns(ctx: RunReader, slots: number): RunsView {
   }
   return {
     targetWorkers: async () => targetWorkers(await readRuns(), slots, ctx.clock.nowMs()),
-    async isFinished(runId) {
-      const run = (await readRuns()).find((known) => known.runId === runId);
-      return run?.finishedAtMs !== undefined;
-    },
   };
 }

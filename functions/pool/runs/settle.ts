@@ -1,17 +1,14 @@
 /**
- * Note a batch: what it adds to its run, as an entry of the run's ledger.
+ * Settle a batch: before what it adds to its run is written, as an entry of the run's ledger, the run is looked at.
  *
- * Before that the run is looked at: it may be finished, and the worker time that no answer has told yet is told by this
- * one. Such time comes of idle shares, of starts of workers and of attempts that failed, once in a while, so claiming it
+ * It may be finished; and the worker time that no answer has told yet is told by this one. Such time comes of idle shares, of starts of workers and of attempts that failed, once in a while, so claiming it
  * is seldom a write; the ordinary batch reads one row and writes one.
  */
 import { type SlotContext, writeRow } from "../slots/write.ts";
 import { enterRun } from "./enter.ts";
-import { type BatchNote, type LedgerPlace, newPlace, writeBatchEntry } from "./ledger.ts";
+import { type LedgerPlace, newPlace } from "./ledger.ts";
 import type { RunRefusal } from "./read.ts";
 import { isNotFinished, isRegistered, type RunRow, runColumns, runExpression, runKey } from "./run-row.ts";
-
-export type { BatchNote } from "./ledger.ts";
 
 export type PlaceFound =
   | { readonly kind: "found"; readonly run: RunRow; readonly at: LedgerPlace }
@@ -26,10 +23,6 @@ export type Settlement =
       readonly sincePreviousMs: number;
     }
   | RunRefusal;
-
-export type BatchNoted = { readonly kind: "noted"; readonly sincePreviousMs: number } | RunRefusal;
-
-export type NoteBatch = (runId: string, note: BatchNote) => Promise<BatchNoted>;
 
 const wasNeverReported = "attribute_not_exists(#reportedMs)";
 const isAsWeReadIt = "#reportedMs = :seenMs";
@@ -70,14 +63,4 @@ async function claimUnreported(ctx: SlotContext, run: RunRow): Promise<number> {
   const isOurs = (row: Readonly<Record<string, unknown>>) => row[runColumns.reporter] === owner;
   const claimed = await writeRow(ctx.table, runKey(run.runId), claimUnreportedExpression, values, isOurs);
   return claimed === null ? 0 : unreportedMs;
-}
-
-/** Notes batches whose result nobody else can have; what has a key is settled first and noted once it is recorded. */
-export function createBatchNotes(ctx: SlotContext): NoteBatch {
-  return async (runId, note) => {
-    const settled = await settleBatch(ctx, runId, ctx.newId(), note.busyMs);
-    if (settled.kind !== "settled") return settled;
-    await writeBatchEntry(ctx, settled.at, note);
-    return { kind: "noted", sincePreviousMs: settled.sincePreviousMs };
-  };
 }
