@@ -79,6 +79,10 @@ export const ruleKillers: Readonly<Record<string, Killer>> = {
     "a broken worker is given out again",
   ),
   "a free worker that the list lacks is asked for": { by: "idle deaths" },
+  "a free worker that is said to be gone leaves its slot": world(
+    "workers die together",
+    "a dead worker stays in its slot",
+  ),
   "what the list shows gone is gone, whatever kills say": world(
     "kills without effect",
     "a slot whose sandbox is gone is not free",

@@ -189,6 +189,12 @@ export const ruleMutations: readonly RuleMutation[] = [
     "    missing: [],\n    drains,",
   ),
   inFile(
+    "sweep/renewals.ts",
+    "a free worker that is said to be gone leaves its slot",
+    'if ((await renewWorker(ctx, log, row)) !== "gone") return null;',
+    "if ((await renewWorker(ctx, log, row)) !== undefined) return null;",
+  ),
+  inFile(
     "sweep/drains.ts",
     "what the list shows gone is gone, whatever kills say",
     "return row.sandboxId === undefined || listedBefore.has(row.sandboxId) || isMissing(row, after);",
