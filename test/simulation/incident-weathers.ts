@@ -29,7 +29,8 @@ export const incidentWeathers: readonly Weather[] = [
     name: "workers die together",
     incidents: ["workersDied"],
     incidentEveryMs: 300_000,
-    pause: 0.02,
+    // Workers die while nobody uses them, too.
+    pause: 0.15,
   },
   { ...mended, name: "kills without effect", incidents: ["killsFail", "killsUnheard"] },
   { ...mended, name: "untrue provider", incidents: ["goneUntrue"], longChunk: 0.01 },

@@ -81,7 +81,7 @@ export const ruleKillers: Readonly<Record<string, Killer>> = {
   "a free worker that the list lacks is asked for": { by: "idle deaths" },
   "a free worker that is said to be gone leaves its slot": world(
     "workers die together",
-    "a dead worker stays in its slot",
+    "a batch was not served, though nothing failed",
   ),
   "what the list shows gone is gone, whatever kills say": world(
     "kills without effect",
