@@ -78,14 +78,16 @@ function wanted({ runs, time, settings }: World, lifeMs: number): number {
 }
 
 /** Slots that, as far as the table tells, somebody holds, or creates in, for a run that isn't finished. */
-function countTaken({ slots, time, settings, runs }: World): { held: number; creating: number } {
+function countTaken({ slots, time, settings, runs, weather }: World): { held: number; creating: number } {
+  // A pass whose clock is behind sees a lease end later.
+  const endsLaterMs = settings.graceMs + weather().crons.skewMs;
   const finished = new Set(
     [...runs].flatMap(([id, run]) => (run.finishedAtMs === null ? [] : [shortTag(id)])),
   );
   const count = { held: 0, creating: 0 };
   for (const row of slots()) {
     if (row.state !== "leased" && row.state !== "creating") continue;
-    const isInTime = (row.leaseUntilMs ?? 0) + settings.graceMs > time.nowMs();
+    const isInTime = (row.leaseUntilMs ?? 0) + endsLaterMs > time.nowMs();
     const forRun = row.state === "leased" ? row.heldForRun : row.createdForRun;
     if (isInTime && !finished.has(forRun ?? "")) count[row.state === "leased" ? "held" : "creating"] += 1;
   }
