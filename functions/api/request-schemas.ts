@@ -2,6 +2,7 @@
  * The shapes of requests: what is validated and what is published are the same objects.
  */
 import { z } from "@hono/zod-openapi";
+import { tagNamePattern } from "../grading/reasoning-tags.ts";
 import { runIdPattern, runLimits } from "../pool/runs/run-wish.ts";
 import { longestDeadlineMs } from "../rewards/batch.ts";
 import { requestExample } from "./request-examples.ts";
@@ -27,7 +28,7 @@ const ChatMessage = z
 
 const Completion = z.union([z.string(), z.array(ChatMessage).min(1)]).openapi({
   description:
-    "A text, or chat messages of which the last one counts. One of more than 256 KiB is `no_program: too_large`.",
+    "A text, or chat messages of which the model's last one counts. One of more than 256 KiB is `no_program: too_large`.",
 });
 
 const TaskKey = z.string().refine((key) => countCharacters(key) <= requestLimits.taskKeyCharacters, {
@@ -46,11 +47,23 @@ const defaultOptions = {
   deadline_ms: 600_000,
 } as const;
 
+const ReasoningMode = z.enum(["auto", "opened", "none"]);
+const ReasoningTags = z.strictObject({
+  mode: ReasoningMode.optional(),
+  tags: z
+    .array(z.string().regex(tagNamePattern))
+    .max(8)
+    .openapi({
+      description: "Names of tags that hold reasoning, beside the known ones.",
+      example: ["plan"],
+    }),
+});
+
 const Options = z
   .strictObject({
     detail: z.enum(["rewards", "verdicts", "output"]).default(defaultOptions.detail),
     extraction: z.enum(["first", "last"]).default(defaultOptions.extraction),
-    reasoning: z.enum(["auto", "opened", "none"]).default(defaultOptions.reasoning),
+    reasoning: z.union([ReasoningMode, ReasoningTags]).default(defaultOptions.reasoning),
     deadline_ms: z.number().int().min(1_000).max(longestDeadlineMs).default(defaultOptions.deadline_ms),
   })
   .openapi("Options");

@@ -3,6 +3,7 @@
  */
 import { z } from "@hono/zod-openapi";
 import type { Completion } from "../grading/extraction.ts";
+import type { Reasoning } from "../grading/reasoning.ts";
 import type { Batch, Sample } from "../rewards/batch.ts";
 import { holdCompletion } from "../rewards/held-text.ts";
 import { createTaskPreparer, type PreparedTask } from "../rewards/task.ts";
@@ -27,7 +28,7 @@ interface BodyJson {
   readonly options: {
     readonly detail: RewardsRequest["detail"];
     readonly extraction: "first" | "last";
-    readonly reasoning: "auto" | "opened" | "none";
+    readonly reasoning: Reasoning;
     readonly deadline_ms: number;
   };
 }

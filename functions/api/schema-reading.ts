@@ -257,6 +257,7 @@ function typeOf(value: unknown): string {
 
 function jsonTypeOf(schema: z.ZodType): string {
   const { type } = schema.def;
+  if (type === "enum") return "string";
   return type === "record" ? "object" : type;
 }
 

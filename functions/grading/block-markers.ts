@@ -64,18 +64,6 @@ export function matchFence(text: string, from: number, end: number): number {
   return length;
 }
 
-/** Whether the line is a closing fence of at least `minLength`. */
-export function isClosingFence(
-  text: string,
-  from: number,
-  end: number,
-  code: number,
-  minLength: number,
-): boolean {
-  const length = countRun(text, from, end, code);
-  return length >= minLength && skipBlanks(text, from + length, end) === end;
-}
-
 /** Whether the line is the underline of a heading: one run of `=` or `-`. */
 export function isUnderline(text: string, from: number, end: number): boolean {
   const length = countRun(text, from, end, text.charCodeAt(from));

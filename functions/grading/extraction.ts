@@ -1,7 +1,7 @@
 import { countRunBefore, trimBlanks } from "./block-markers.ts";
 import type { FencedBlock } from "./fences.ts";
-import { type LanguageRank, rankLanguage } from "./info-string.ts";
-import { findAnswerBlocks, type ReasoningMode } from "./reasoning.ts";
+import { isPythonName, type LanguageRank, rankLanguage } from "./info-string.ts";
+import { findAnswerBlocks, type Reasoning } from "./reasoning.ts";
 
 /** One chat message. Fields that are not here (tool calls, reasoning) are passed over, as are parts without text. */
 export interface ChatMessage {
@@ -14,13 +14,13 @@ export interface ContentPart {
   readonly text?: unknown;
 }
 
-/** What a model produced: text, or a chat whose last message counts. */
+/** What a model produced: text, or a chat of which counts what the model said last. */
 export type Completion = string | readonly ChatMessage[];
 
 export interface ExtractionOptions {
   /** Which of several programs counts. */
   readonly extraction: "first" | "last";
-  readonly reasoning: ReasoningMode;
+  readonly reasoning: Reasoning;
 }
 
 export type NoProgramReason =
@@ -64,13 +64,22 @@ function refuse(reason: NoProgramReason): Extraction {
   return { kind: "no_program", reason };
 }
 
-/** What of a completion is read: its text, or the last message's, null when that has none. */
+/** Whose messages are no model's, in the formats that trainers use. */
+const OTHER_ROLES: ReadonlySet<string> = new Set([
+  ...["system", "developer", "user", "human"],
+  ...["tool", "tool_result", "function", "ipython", "environment", "observation"],
+]);
+/** Parts of a message that are text: of chats, and of OpenAI's responses. */
+const TEXT_PARTS: ReadonlySet<string> = new Set(["text", "output_text"]);
+
+/** What of a completion is read: its text, or that of the model's last message, null when that has none. */
 export function readCompletionText(completion: Completion): string | null {
   if (typeof completion === "string") return completion;
-  const content = completion.at(-1)?.content ?? "";
+  const last = completion.findLast(({ role }) => !OTHER_ROLES.has(role.toLowerCase()));
+  const content = last?.content ?? "";
   if (typeof content === "string") return content === "" ? null : content;
   const texts = content.flatMap((part) =>
-    part.type === "text" && typeof part.text === "string" ? [part.text] : [],
+    TEXT_PARTS.has(part.type) && typeof part.text === "string" ? [part.text] : [],
   );
   return texts.join("") || null;
 }
@@ -83,9 +92,13 @@ function chooseBlock(
   const chosen: Partial<Record<LanguageRank, readonly string[]>> = {};
   let isUnclosed = false;
   for (const block of blocks) {
-    const rank = rankLanguage(block.info);
-    if (rank === "other") continue;
-    const lines = block.isClosed ? block.lines : cutAtGluedFence(block);
+    const named = rankLanguage(block.info);
+    if (named === "other") continue;
+    const [first = "", ...others] = block.lines;
+    const isNamedBelow = named === "unnamed" && isPythonName(first.trim().toLowerCase());
+    const rank = isNamedBelow ? "python" : named;
+    const whole = isNamedBelow ? { ...block, lines: others } : block;
+    const lines = whole.isClosed ? whole.lines : cutAtGluedFence(whole);
     if (lines === null) isUnclosed = true;
     else if (extraction === "last" || chosen[rank] === undefined) chosen[rank] = lines;
   }

@@ -1,6 +1,5 @@
 import {
   findBreakFailure,
-  isClosingFence,
   isHeading,
   isUnderline,
   type ListMarker,
@@ -8,8 +7,11 @@ import {
   matchListMarker,
   skipBlanks,
 } from "./block-markers.ts";
-import { type HtmlBlockKind, matchHtmlBlockStart } from "./html-blocks.ts";
+import { FenceEnds, mayHavePythonState, type OpenFence, opensAnother } from "./fence-end.ts";
+import { type HtmlBlockKind, matchHtmlBlockStart, skipTags } from "./html-blocks.ts";
+import { rankLanguage } from "./info-string.ts";
 import { LineCursor } from "./line-cursor.ts";
+import { skipUnseen } from "./python-lines.ts";
 
 /**
  * Fenced code blocks of a text by the block structure of CommonMark 0.31, found line by line.
@@ -23,8 +25,9 @@ import { LineCursor } from "./line-cursor.ts";
  * Time is linear on any text. A container costs a line at least half a character, except list items on a blank line,
  * which are passed in one step; nothing looks ahead over the same characters twice.
  *
- * Three things differ from CommonMark: `===` below a paragraph of nothing but link reference definitions ends it,
- * U+0000 is kept, since a program that holds one is to be judged as written, and a reasoning tag is no HTML.
+ * What differs from CommonMark: `===` below a paragraph of nothing but link reference definitions ends it; U+0000 is
+ * kept, since a program that holds one is to be judged as written; a reasoning tag is no HTML; a fence opens inside
+ * HTML, behind tags, and behind characters that nobody sees; and where it ends is told in `fence-end.ts`.
  */
 export interface FencedBlock {
   /** The opening line behind the fence, as written. */
@@ -36,14 +39,6 @@ export interface FencedBlock {
   /** Code unit of the fence's character. */
   readonly fenceCode: number;
   readonly fenceLength: number;
-}
-
-interface OpenFence {
-  readonly info: string;
-  readonly lines: string[];
-  readonly fenceCode: number;
-  readonly fenceLength: number;
-  readonly indent: number;
 }
 
 type Leaf =
@@ -64,6 +59,7 @@ const GREATER = 62;
 const UNDERSCORE = 95;
 const BACKTICK = 96;
 const TILDE = 126;
+const ASCII_END = 127;
 
 const CODE_INDENT = 4;
 const MAX_MARKER_SPACES = 4;
@@ -74,6 +70,7 @@ export class FenceScanner {
   private readonly text: string;
   private readonly cursor: LineCursor;
   private readonly onBlock: (block: FencedBlock) => void;
+  private readonly fenceEnds: FenceEnds;
   /** Open containers, outermost first. */
   private readonly widths: number[] = [];
   /** Indexes of the block quotes in `widths`. */
@@ -89,6 +86,7 @@ export class FenceScanner {
   constructor(text: string, onBlock: (block: FencedBlock) => void) {
     this.text = text;
     this.cursor = new LineCursor(text);
+    this.fenceEnds = new FenceEnds(text);
     this.onBlock = onBlock;
   }
 
@@ -163,6 +161,10 @@ export class FenceScanner {
         this.leaf = NO_LEAF;
         return false;
       case "html":
+        if (!leaf.html.hidesFences && cursor.indent < CODE_INDENT && this.findFence() !== null) {
+          this.leaf = NO_LEAF;
+          return false;
+        }
         if (leaf.html.end === null && cursor.isBlank) this.leaf = NO_LEAF;
         else this.continueHtml(leaf.html);
         return true;
@@ -170,17 +172,17 @@ export class FenceScanner {
   }
 
   private continueFence(fence: OpenFence): void {
-    const { cursor, text } = this;
-    if (
-      cursor.code === fence.fenceCode &&
-      cursor.indent < CODE_INDENT &&
-      isClosingFence(text, cursor.nonspace, cursor.end, fence.fenceCode, fence.fenceLength)
-    ) {
-      this.endFence(fence, true);
+    const { indent } = this.cursor;
+    const end = this.fenceEnds.readLine(fence, this.cursor, this.widths.length === 0);
+    if (typeof end === "string") {
+      fence.lines.push(end);
       return;
     }
-    cursor.skipColumns(fence.indent);
-    fence.lines.push(cursor.rest());
+    if (end.lastLine !== null) fence.lines.push(end.lastLine);
+    this.endFence(fence, true);
+    if (end.lastLine !== null || !opensAnother(end.tail)) return;
+    const next = createFence(end.tail, fence.fenceCode, fence.fenceLength, indent);
+    this.leaf = { kind: "fence", fence: next };
   }
 
   /** Opens what the rest of a line that is not blank opens; true when that is a fenced block. */
@@ -207,7 +209,7 @@ export class FenceScanner {
       case TILDE:
         return this.openFence(matched);
       case LESS:
-        return this.openHtml(matched);
+        return this.openFence(matched) || this.openHtml(matched);
       case HASH:
         if (!isHeading(text, nonspace, end)) return false;
         break;
@@ -223,23 +225,31 @@ export class FenceScanner {
         if (!this.isBreak()) return false;
         break;
       default:
-        return false;
+        return code > ASCII_END && this.openFence(matched);
     }
     this.setLeaf(matched, NO_LEAF);
     return true;
   }
 
+  /** The opening fence that the rest of the line is, behind tags or what nobody sees; null where it is none. */
+  private findFence(): { readonly at: number; readonly length: number } | null {
+    const { text } = this;
+    const { code, nonspace, end } = this.cursor;
+    const behind = code === LESS ? skipTags(text, nonspace, end) : nonspace;
+    const at = code === BACKTICK || code === TILDE ? nonspace : skipUnseen(text, behind, end);
+    const first = text.charCodeAt(at);
+    if (at >= end || (first !== BACKTICK && first !== TILDE)) return null;
+    const length = matchFence(text, at, end);
+    return length === 0 ? null : { at, length };
+  }
+
   private openFence(matched: number): boolean {
     const { cursor, text } = this;
-    const length = matchFence(text, cursor.nonspace, cursor.end);
-    if (length === 0) return false;
-    const fence: OpenFence = {
-      info: text.slice(cursor.nonspace + length, cursor.end),
-      lines: [],
-      fenceCode: cursor.code,
-      fenceLength: length,
-      indent: cursor.indent,
-    };
+    const found = this.findFence();
+    if (found === null) return false;
+    const { at, length } = found;
+    const info = text.slice(at + length, cursor.end);
+    const fence = createFence(info, text.charCodeAt(at), length, cursor.indent);
     this.setLeaf(matched, { kind: "fence", fence });
     return true;
   }
@@ -327,4 +337,9 @@ export class FenceScanner {
     const { info, lines, fenceCode, fenceLength } = fence;
     this.onBlock({ info, lines, isClosed, fenceCode, fenceLength });
   }
+}
+
+function createFence(info: string, fenceCode: number, fenceLength: number, indent: number): OpenFence {
+  const python = rankLanguage(info) === "other" ? null : mayHavePythonState(fenceCode);
+  return { info, lines: [], fenceCode, fenceLength, indent, python };
 }

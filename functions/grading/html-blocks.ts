@@ -1,5 +1,6 @@
 /**
- * Where an HTML block of CommonMark begins and ends. What is inside one is no fenced block.
+ * Where an HTML block of CommonMark begins and ends. A fence that begins a line inside one ends it, unless the block
+ * `hidesFences`: models are taught to write `<answer>` right above their program.
  *
  * `end` is what the block's last line contains; null means that a blank line ends the block. The bounds are those of
  * CommonMark 0.31 as its reference implementations read them: a lone closing tag of `pre`, `script`, `style` or
@@ -9,6 +10,8 @@
 export interface HtmlBlockKind {
   readonly end: RegExp | null;
   readonly interruptsParagraph: boolean;
+  /** Comments, declarations and the like: what is in them is not meant to be read. */
+  readonly hidesFences: boolean;
 }
 
 const BLOCK_TAG_NAMES = [
@@ -18,22 +21,24 @@ const BLOCK_TAG_NAMES = [
   "tr|track|ul",
 ].join("|");
 
+const hidden = { interruptsParagraph: true, hidesFences: true };
+
 const STARTS: readonly { readonly start: RegExp; readonly kind: HtmlBlockKind }[] = [
   {
     start: /^<(?:script|pre|textarea|style)(?:[ \t>]|$)/i,
-    kind: { end: /<\/(?:script|pre|textarea|style)>/i, interruptsParagraph: true },
+    kind: { end: /<\/(?:script|pre|textarea|style)>/i, interruptsParagraph: true, hidesFences: false },
   },
-  { start: /^<!--/, kind: { end: /-->/, interruptsParagraph: true } },
-  { start: /^<\?/, kind: { end: /\?>/, interruptsParagraph: true } },
-  { start: /^<![A-Za-z]/, kind: { end: />/, interruptsParagraph: true } },
-  { start: /^<!\[CDATA\[/, kind: { end: /\]\]>/, interruptsParagraph: true } },
+  { start: /^<!--/, kind: { end: /-->/, ...hidden } },
+  { start: /^<\?/, kind: { end: /\?>/, ...hidden } },
+  { start: /^<![A-Za-z]/, kind: { end: />/, ...hidden } },
+  { start: /^<!\[CDATA\[/, kind: { end: /\]\]>/, ...hidden } },
   {
     start: new RegExp(`^</?(?:${BLOCK_TAG_NAMES})(?:[ \\t]|/?>|$)`, "i"),
-    kind: { end: null, interruptsParagraph: true },
+    kind: { end: null, interruptsParagraph: true, hidesFences: false },
   },
 ];
 
-const LONE_TAG: HtmlBlockKind = { end: null, interruptsParagraph: false };
+const LONE_TAG: HtmlBlockKind = { end: null, interruptsParagraph: false, hidesFences: false };
 
 /** The kind of HTML block that `line`, which begins with `<`, opens; null when it opens none. */
 export function matchHtmlBlockStart(line: string): HtmlBlockKind | null {
@@ -64,4 +69,13 @@ function isLoneTag(line: string): boolean {
 function matchEnd(sticky: RegExp, line: string, from: number): number {
   sticky.lastIndex = from;
   return sticky.test(line) ? sticky.lastIndex : -1;
+}
+
+/** Tags and tokens of chat templates, harmony's with the words between them. */
+const TAGS = /(?:(?:<\/?[a-z][\w:.-]*[ \t]*>|<\|[^<>|\n]{1,40}\|>(?:assistant|final)?)[ \t]*)+/iy;
+
+/** Where the tags end that the text has at `from`, one behind the other; `from` where it has none. */
+export function skipTags(text: string, from: number, end: number): number {
+  const line = text.slice(from, end);
+  return from + Math.max(0, matchEnd(TAGS, line, 0));
 }

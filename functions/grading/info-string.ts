@@ -1,7 +1,12 @@
 /** What a fenced block's language means for the search of a program. */
 export type LanguageRank = "python" | "unnamed" | "other";
 
-const PYTHON_NAMES: ReadonlySet<string> = new Set(["python", "py", "python3", "py3"]);
+/** `python`, `py3`, `python3.11`, `pypy3`, `ipython`, `python-exec`: Python 3 by any name that models give it. */
+const PYTHON_NAME =
+  /^(?:i?python|py|pypy)(?:3(?:\.\d{1,2})?)?(?:[-_](?:exec|execute|run|code|script|program|solution))?$/;
+
+/** Most are one such word, or nothing. */
+const PLAIN_NAME = /^\w{0,20}$/;
 
 /** Only the first word matters; no name that counts is anywhere near as long. */
 const MAX_INFO_CHARACTERS = 256;
@@ -13,9 +18,14 @@ const ESCAPED = /\\([!-/:-@[-`{-~])|&#(?:x([0-9a-f]{1,6})|([0-9]{1,7}));/gi;
  * first `{`, `}`, `:` or `,`.
  */
 export function rankLanguage(info: string): LanguageRank {
-  const name = readLanguage(info);
+  const name = PLAIN_NAME.test(info) ? info.toLowerCase() : readLanguage(info);
   if (name === "") return "unnamed";
-  return PYTHON_NAMES.has(name) ? "python" : "other";
+  return isPythonName(name) ? "python" : "other";
+}
+
+/** Whether the word, in lower case, is a name of Python. */
+export function isPythonName(word: string): boolean {
+  return PYTHON_NAME.test(word);
 }
 
 function readLanguage(info: string): string {

@@ -1,26 +1,30 @@
 import { trimBlanks } from "./block-markers.ts";
 import { type FencedBlock, FenceScanner } from "./fences.ts";
+import { type ReasoningTags, reasoningTags } from "./reasoning-tags.ts";
 
 /** `opened`: the prompt opened the reasoning. `auto`: the text may open it. `none`: tags are text. */
 export type ReasoningMode = "auto" | "opened" | "none";
 
-const OPENER = /<think>/iy;
-const OPENER_LENGTH = "<think>".length;
-const CLOSER = /<\/think>/iy;
-const CLOSER_LENGTH = "</think>".length;
-const LESS = 60;
+/** A mode; or one with names of tags that hold reasoning beside the known ones. */
+export type Reasoning =
+  | ReasoningMode
+  | { readonly mode?: ReasoningMode | undefined; readonly tags: readonly string[] };
+
 const CARRIAGE_RETURN = 13;
 const LINE_FEED = 10;
 
 /**
  * The fenced blocks of a text's answer, its reasoning left out; null when the reasoning does not end.
  *
- * `<think>` (any case) at the start of a line outside a fenced block opens reasoning and the first `</think>` closes
- * it; what is left out counts as a line break. A `</think>` before any opener ends a reasoning that began with the
- * text, if it stands alone on its line, or at the end of a line outside a fenced block; only the first such one does.
+ * An opener, such as `<think>`, at the start of a line outside a fenced block opens reasoning, and the first of its own
+ * closers ends it; what is left out counts as a line break. A closer before any opener ends a reasoning that began with
+ * the text, if it stands alone on its line, or at the end of a line outside a fenced block; only the first such one does.
  */
-export function findAnswerBlocks(text: string, mode: ReasoningMode): FencedBlock[] | null {
-  const start = mode === "opened" ? findCloserEnd(text, 0) : 0;
+export function findAnswerBlocks(text: string, reasoning: Reasoning): FencedBlock[] | null {
+  const { mode = "auto", tags: names } =
+    typeof reasoning === "string" ? { mode: reasoning, tags: [] } : reasoning;
+  const tags = reasoningTags(names);
+  const start = mode === "opened" ? tags.closerFrom(text, 0, null) : 0;
   if (start < 0) return null;
   const lines = new LineBreaks(text);
   let blocks: FencedBlock[] = [];
@@ -28,9 +32,10 @@ export function findAnswerBlocks(text: string, mode: ReasoningMode): FencedBlock
   let mayBeReasoning = mode === "auto";
   let position = start;
   while (position < text.length) {
-    if (mode !== "none" && !scanner.isInOutermostFence && hasTagAt(text, position, OPENER)) {
+    const opener = mode === "none" || scanner.isInOutermostFence ? null : tags.openerAt(text, position);
+    if (opener !== null) {
       mayBeReasoning = false;
-      const closerEnd = findCloserEnd(text, position + OPENER_LENGTH);
+      const closerEnd = tags.closerFrom(text, opener.end, opener.tag);
       if (closerEnd < 0) return null;
       scanner.feedLine(position, position);
       position = closerEnd;
@@ -38,7 +43,7 @@ export function findAnswerBlocks(text: string, mode: ReasoningMode): FencedBlock
     }
     const end = lines.findEnd(position);
     const isInFence = scanner.feedLine(position, end);
-    if (mayBeReasoning && endsReasoning(text, position, end, isInFence)) {
+    if (mayBeReasoning && endsReasoning(tags, text, position, end, isInFence)) {
       mayBeReasoning = false;
       blocks = [];
       scanner = new FenceScanner(text, (block) => blocks.push(block));
@@ -49,24 +54,15 @@ export function findAnswerBlocks(text: string, mode: ReasoningMode): FencedBlock
   return blocks;
 }
 
-function endsReasoning(text: string, start: number, end: number, isInFence: boolean): boolean {
-  const trimmedEnd = trimBlanks(text, start, end);
-  const closerStart = trimmedEnd - CLOSER_LENGTH;
-  if (closerStart < start || !hasTagAt(text, closerStart, CLOSER)) return false;
-  return !isInFence || trimBlanks(text, start, closerStart) === start;
-}
-
-/** `tag` is sticky; a regular expression, since lower-casing takes the Kelvin sign for a `k`. */
-function hasTagAt(text: string, position: number, tag: RegExp): boolean {
-  tag.lastIndex = position;
-  return text.charCodeAt(position) === LESS && tag.test(text);
-}
-
-/** Position behind the first `</think>` at or behind `from`, -1 when there is none. */
-function findCloserEnd(text: string, from: number): number {
-  const closer = /<\/think>/gi;
-  closer.lastIndex = from;
-  return closer.test(text) ? closer.lastIndex : -1;
+function endsReasoning(
+  tags: ReasoningTags,
+  text: string,
+  start: number,
+  end: number,
+  isInFence: boolean,
+): boolean {
+  const closerStart = tags.closerBefore(text, start, trimBlanks(text, start, end));
+  return closerStart >= 0 && (!isInFence || trimBlanks(text, start, closerStart) === start);
 }
 
 /** Line breaks of a text: LF, CR LF or CR. Each kind is searched for once, wherever the next one is. */

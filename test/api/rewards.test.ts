@@ -181,6 +181,16 @@ describe("POST /v1/rewards", () => {
     });
   });
 
+  it("leaves out reasoning in tags of the caller's own", async () => {
+    const testApp = start();
+    const request = requestFor(["right"], { reasoning: { tags: ["plan"] } });
+    request.samples[0] = {
+      task: "t",
+      completion: "<plan>\n```python\nwrong\n```\n</plan>\n```python\nright\n```",
+    };
+    expect(await answerTo(testApp, request)).toMatchObject({ rewards: [1] });
+  });
+
   it("fills in defaults", async () => {
     const testApp = start();
     await answerTo(testApp, requestFor(["right"]));

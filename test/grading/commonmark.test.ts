@@ -25,11 +25,13 @@ function scan(text: string): Block[] {
 // Nothing is left out for being deep: the default limit of this mode is 20 levels.
 const markdownIt = new MarkdownIt("commonmark", { maxNesting: 1_000 });
 
-function parseWithMarkdownIt(text: string): Block[] {
-  return markdownIt
-    .parse(text, {})
-    .filter((token) => token.type === "fence")
-    .map((token) => [token.info.trim(), token.content]);
+/** Its fenced blocks; null where it finds what is read otherwise here: a fence in HTML, or in what may be a program. */
+function parseWithMarkdownIt(text: string): Block[] | null {
+  const tokens = markdownIt.parse(text, {});
+  const isOurs = ({ type, content }: { type: string; content: string }) =>
+    (type === "fence" && content.includes("```")) || (type === "html_block" && /`{3}|~{3}/.test(content));
+  if (tokens.some(isOurs)) return null;
+  return tokens.filter((token) => token.type === "fence").map((token) => [token.info.trim(), token.content]);
 }
 
 /** Examples of the specification with an indented code block, which HTML does not tell from a fenced one. */
@@ -37,6 +39,13 @@ const INDENTED_CODE_EXAMPLES: ReadonlySet<number> = new Set([
   1, 2, 3, 5, 6, 7, 8, 18, 36, 48, 69, 85, 100, 107, 110, 111, 112, 114, 115, 116, 117, 118, 134, 183, 184,
   191, 211, 225, 231, 236, 252, 253, 254, 257, 264, 270, 271, 272, 273, 274, 286, 287, 288, 289, 290, 309,
   313,
+]);
+
+/** Examples that are read otherwise, and how: what models write goes before. */
+const OTHERWISE: ReadonlyMap<number, readonly string[]> = new Map([
+  [137, ["aaa\n"]], // a fence four columns in ends a program: it can't be one of its lines
+  [147, ["", ""]], // so does one with text behind it; the last fence opens a block that does not end
+  [161, ["int x = 33;\n"]], // a fence opens inside HTML
 ]);
 
 describe("the CommonMark specification", () => {
@@ -47,12 +56,15 @@ describe("the CommonMark specification", () => {
 
   it.each(rows)("has the same fenced blocks in example $title", ({ markdown, html, number }) => {
     const contents = scan(restoreTabs(markdown)).map(([, content]) => content);
-    expect(contents).toEqual(INDENTED_CODE_EXAMPLES.has(number) ? [] : readCodeBlocks(number, html));
+    const theirs = INDENTED_CODE_EXAMPLES.has(number) ? [] : readCodeBlocks(number, html);
+    const otherwise = OTHERWISE.get(number);
+    expect(contents).toEqual(otherwise ?? theirs);
+    if (otherwise !== undefined) expect(otherwise).not.toEqual(theirs);
   });
 
   it("has enough examples with a fenced block for that to mean something", () => {
     expect(specExamples.length).toBe(652);
-    expect(specExamples.filter(({ markdown }) => scan(restoreTabs(markdown)).length > 0).length).toBe(35);
+    expect(specExamples.filter(({ markdown }) => scan(restoreTabs(markdown)).length > 0).length).toBe(36);
   });
 });
 
@@ -76,16 +88,18 @@ describe("markdown-it", () => {
   it("finds the same fenced blocks in generated documents", () => {
     const documents = fc.sample(markdownDocument, { numRuns: 40_000, seed: 20_240_617 }).filter(isReadAlike);
     const disagreements: { document: string; ours: Block[]; theirs: Block[] }[] = [];
-    let blocks = 0;
+    let [compared, blocks] = [0, 0];
     for (const document of documents) {
       const ours = scan(document);
       const theirs = parseWithMarkdownIt(document);
+      if (theirs === null) continue;
+      compared += 1;
       blocks += ours.length;
       if (JSON.stringify(ours) !== JSON.stringify(theirs)) disagreements.push({ document, ours, theirs });
     }
-    console.log(`${documents.length} documents with ${blocks} fenced blocks compared with markdown-it`);
+    console.log(`${compared} documents with ${blocks} fenced blocks compared with markdown-it`);
     expect(disagreements.sort((a, b) => a.document.length - b.document.length).slice(0, 5)).toEqual([]);
-    expect(documents.length).toBeGreaterThanOrEqual(10_000);
+    expect(compared).toBeGreaterThanOrEqual(10_000);
     expect(blocks).toBeGreaterThanOrEqual(5_000);
   });
 });

@@ -102,7 +102,7 @@ describe("no reasoning", () => {
     ["leaves an opener", `<think>\n${DRAFT}</think>\n${FINAL}`, "draft"],
     ["leaves a lone closer", `${DRAFT}</think>\n${FINAL}`, "draft"],
     ["leaves an opener without closer", `<think>\n${FINAL}`, "final"],
-    ["leaves other tags alone on their line, which are HTML", `<thinking>\n${FINAL}`, "[no_fenced_block]"],
+    ["leaves other tags", `<thinking>\n${FINAL}`, "final"],
   ])("%s", (_why, text, result) => {
     expect(extract(text, "none")).toBe(result);
   });

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
@@ -123,7 +123,7 @@ class RewardClient(BaseClient):
         tasks: Sequence[Task],
         *,
         extraction: str = "first",
-        reasoning: str = "auto",
+        reasoning: str | Mapping[str, Any] = "auto",
         detail: str = "verdicts",
     ) -> BatchResult:
         """One result per completion, in order; a task is the service's JSON: test_cases, comparison, limits.
@@ -163,7 +163,7 @@ class AsyncRewardClient(BaseClient):
         tasks: Sequence[Task],
         *,
         extraction: str = "first",
-        reasoning: str = "auto",
+        reasoning: str | Mapping[str, Any] = "auto",
         detail: str = "verdicts",
     ) -> BatchResult:
         """As `RewardClient.score`. A task of asyncio that is cancelled cancels the batch on the service first."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,7 +40,7 @@ class Options:
     """How a call is graded; the names and meanings are the service's."""
 
     extraction: str = "first"
-    reasoning: str = "auto"
+    reasoning: str | Mapping[str, Any] = "auto"
     detail: str = "verdicts"
 
 
@@ -106,7 +106,7 @@ def count_cases(task: Task) -> int:
 
 
 def encode_completion(completion: Completion, index: int) -> bytes:
-    """Of a chat only the last message is sent, and of that only its text: the service reads nothing else."""
+    """Of a chat only the model's last message is sent, and of that only its text: the service reads nothing else."""
     if isinstance(completion, str):
         return to_json(completion[:COMPLETION_CHARACTERS])
     if not isinstance(completion, list | tuple):
@@ -116,13 +116,19 @@ def encode_completion(completion: Completion, index: int) -> bytes:
     return to_json([{"role": "assistant", "content": text[:COMPLETION_CHARACTERS]}])
 
 
+OTHER_ROLES = frozenset("system developer user human tool tool_result function ipython environment observation".split())
+"""Whose messages are no model's; the service has the same list."""
+TEXT_PARTS = ("text", "output_text")
+
+
 def read_chat(messages: Sequence[Any]) -> str:
-    """The text of the last message: all its text parts. A chat without any has no program, which is its own affair."""
-    content = messages[-1].get("content") if messages and isinstance(messages[-1], dict) else None
+    """The text of the model's last message: all its text parts. A chat without any has no program: its own affair."""
+    said = (m for m in reversed(messages) if isinstance(m, dict) and str(m.get("role")).lower() not in OTHER_ROLES)
+    content = next(said, {}).get("content")
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, list | tuple) else ()
-    texts = (part.get("text") for part in parts if isinstance(part, dict) and part.get("type") == "text")
+    texts = (part.get("text") for part in parts if isinstance(part, dict) and part.get("type") in TEXT_PARTS)
     return "".join(text for text in texts if isinstance(text, str))
 
 

@@ -36,7 +36,7 @@ def test_one_result_per_completion_in_order(client: RewardClient) -> None:
     assert 0 < batch.wall_s < 60
 
 
-def test_a_chat_is_judged_by_the_text_of_its_last_message(client: RewardClient) -> None:
+def test_a_chat_is_judged_by_the_text_of_the_models_last_message(client: RewardClient) -> None:
     parts = [{"type": "text", "text": RIGHT[:20]}, {"type": "image", "url": "x"}, {"type": "text", "text": RIGHT[20:]}]
     tool = {"arguments": [[[[]]]]}
     for _ in range(80):
@@ -47,12 +47,22 @@ def test_a_chat_is_judged_by_the_text_of_its_last_message(client: RewardClient) 
         [{"role": "assistant", "content": parts}],
         [{"role": "assistant", "content": RIGHT, "tool_calls": [tool]}],
         [{"role": "assistant", "content": None, "tool_calls": [tool]}],
+        [{"role": "assistant", "content": [{**part, "type": "output_text"} for part in parts if "text" in part]}],
+        [{"role": "assistant", "content": RIGHT}, {"role": "tool", "content": NOTHING}],
+        [{"role": "assistant", "content": NOTHING}, {"role": "user", "content": RIGHT}],
+        [{"role": "tool", "content": RIGHT}],
         [{"content": RIGHT}],
         [{"role": "assistant"}],
         [],
     ]
     batch = client.score(chats, [DOUBLE] * len(chats))
-    assert batch.rewards == [1, 0, 1, 1, 0, 1, 0, 0]
+    assert batch.rewards == [1, 0, 1, 1, 0, 1, 1, 0, 0, 1, 0, 0]
+
+
+def test_reasoning_in_tags_of_ones_own_is_left_out(client: RewardClient) -> None:
+    completion = f"<plan>\n{WRONG}\n</plan>\n{RIGHT}"
+    assert client.score([completion], [DOUBLE]).rewards == [0]
+    assert client.score([completion], [DOUBLE], reasoning={"tags": ["plan"]}).rewards == [1]
 
 
 DEGENERATE = [
