@@ -110,6 +110,7 @@ def _begin(before: str, sources, remote: RemoteProgram) -> dict:
     used, defined = set(), set()
     for source in sources:
         _collect_names(source, used, defined)
+    remote.expected_endings = used & {"StopIteration", "StopAsyncIteration"}
     _execute(before, "before.py", namespace)
     unknown = used - defined - set(namespace) - set(vars(builtins))
     for name in unknown & _list_attribute_bases(sources) & set(PRELUDE_MODULES):

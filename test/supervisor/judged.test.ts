@@ -57,6 +57,30 @@ describe.each(modes)("as %s", (mode) => {
     ]);
   });
 
+  it("the end of an iteration that a call raises ends no loop of the tests", async () => {
+    const loops = [
+      "assert all(map(f, [1]))",
+      "assert [*zip(map(f, [1]))] == []",
+      "for x in map(f, [1]): assert x",
+    ];
+    const ended = "def f(x): raise StopIteration";
+    const own =
+      "def f(x):\n    yield x\nclass g:\n    def __init__(self, x): self.x = x\n    def __iter__(self): return self\n    def __next__(self): raise StopIteration";
+    const named = "try:\n    f(1)\nexcept StopIteration:\n    pass\nelse:\n    assert False";
+    const { lines } = await supervisor.execute(
+      supervisor.chunk([
+        tested("wrong", ended, loops),
+        tested("expected", ended, [named]),
+        tested("iterators", own, ["assert list(f(3)) == [3]", "assert list(g(3)) == []"]),
+      ]),
+    );
+    const outcomes = (id: string) =>
+      endsOf(lines).flatMap(({ program, result }) => (program === id ? [result] : []));
+    expect(outcomes("wrong")).toEqual(["raised", "raised", "raised"]);
+    expect(outcomes("expected")).toEqual(["passed"]);
+    expect(outcomes("iterators")).toEqual(["passed", "passed"]);
+  }, 30_000);
+
   it("a call costs what the same work on standard input costs", async () => {
     const work = "def f(xs): return sorted(x * 7919 % 10007 for x in xs)\n";
     const values = JSON.stringify(Array.from({ length: 2000 }, (_, n) => n));
