@@ -62,8 +62,6 @@ export interface Board {
   failAll(fault: Fault): void;
   /** No worker takes the chunk's request, it is too large: its `rest` goes back, for free, to be sent in smaller ones. */
   splitChunk(assignment: Assignment, rest: readonly Portion[], why: "too_large" | "kept_off"): void;
-  /** A worker was lost while it ran the program, of which nothing is handed out until its suspects are given back. */
-  hold(program: PlannedProgram): void;
   /** The worker gave up cases of one chunk. */
   giveBack(program: PlannedProgram, cases: GivenBack): void;
   /** The worker was lost while none of these cases had started; `counts` if it is known to have been alive before. */
@@ -188,9 +186,6 @@ export function createBoard(
       queue.limitBytes(Math.floor(bytes / 2)); // so that it ends, with single cases at the latest
       for (const { program, caseIndexes } of open)
         for (const caseIndex of caseIndexes) queue.putBack(program, caseIndex, false);
-    },
-    hold(program) {
-      if (!stateOf(program).isSettled) queue.hold(program);
     },
     giveBack(program, cases) {
       const state = stateOf(program);

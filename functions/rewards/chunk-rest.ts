@@ -3,15 +3,13 @@
  *
  * - What had started when the worker was lost, or broke the protocol, is suspected of it; unless it is known what ended
  *   the worker, or others were lost with it. What had not started is innocent then.
- * - What is suspected of a loss runs again once the moment is over in which others may be lost with its worker: the next
- *   worker could be one of them, and would be held against it.
  * - A worker that was lost while nothing of the chunk was under way, nor of a chunk before it, was lost over nothing.
  */
 import type { Board } from "./board.ts";
 import type { Fault } from "./faults.ts";
 import type { Loss } from "./losses.ts";
 import type { PlannedProgram } from "./plan.ts";
-import { close, restIn, type TrackedChunk } from "./tracked-cases.ts";
+import { restIn, type TrackedChunk } from "./tracked-cases.ts";
 import { type Assignment, countCases } from "./work-queue.ts";
 
 /** How losses of the chunk's worker are noted. */
@@ -20,8 +18,8 @@ export interface ChunkLosses {
   noteSuspects(programs: readonly PlannedProgram[], isFirst: boolean): Loss;
   /** Nothing was under way. Returns whether that may be due to the chunk: it was alive when it was given it, and lost. */
   noteUnstarted(isFirst: boolean, fault: Fault): boolean;
-  /** Resolves when what was lost together with it is known; or at once where `isLast`, and there are no others. */
-  hearOfOthers(isLast: boolean): Promise<void>;
+  /** Resolves when what was lost together with it is known. */
+  hearOfOthers(): Promise<void>;
 }
 
 export interface Rest {
@@ -36,7 +34,6 @@ export async function giveBackRest(rest: Rest, fault: Fault): Promise<void> {
   const { board, assignment, tracked } = rest;
   const started = restIn(tracked, "started");
   const waiting = restIn(tracked, "waiting");
-  close(tracked);
   // Where something of it had started, or the chunk before it was under way, that is what the worker was lost over.
   const isUnderWay = started.length > 0 || rest.isBehindAnother();
   if (isPassing(fault) && !isUnderWay) {
@@ -51,11 +48,12 @@ export async function giveBackRest(rest: Rest, fault: Fault): Promise<void> {
     fault.code === "sandbox_unavailable" ||
     (fault.code === "worker_lost" && !fault.isKnownCause);
   const suspects = isSuspicious ? started : [];
-  const loss = fault.code === "worker_lost" && suspects.length > 0 ? noteLoss(rest, suspects) : null;
+  const loss = fault.code === "worker_lost" && suspects.length > 0 ? await noteLoss(rest, suspects) : null;
   const sparesStarted = fault.isKnownCause;
   const sparesWaiting = isUnderWay && (isSuspicious || isPassing(fault));
-  const giveBack = (program: PlannedProgram) => {
+  for (const { program } of tracked.values()) {
     const [hot, cold] = [casesOf(started, program), casesOf(waiting, program)];
+    if (hot.length + cold.length === 0) continue;
     board.giveBack(program, {
       fault,
       suspects: isSuspicious ? hot : [],
@@ -64,13 +62,7 @@ export async function giveBackRest(rest: Rest, fault: Fault): Promise<void> {
       loss,
       whileAlone: assignment.alone,
     });
-  };
-  const suspected = new Set(suspects.map(({ program }) => program));
-  const left = new Set([...started, ...waiting].map(({ program }) => program));
-  for (const program of suspected) board.hold(program);
-  for (const program of left) if (!suspected.has(program)) giveBack(program);
-  if (loss !== null) await rest.losses.hearOfOthers(assignment.alone);
-  for (const program of suspected) giveBack(program);
+  }
 }
 
 /** Faults of the platform that say nothing of what a worker was given. */
@@ -78,9 +70,15 @@ function isPassing({ code }: Fault): boolean {
   return code === "worker_lost" || code === "sandbox_unavailable" || code === "store_unavailable";
 }
 
-function noteLoss({ board, losses }: Rest, suspects: Assignment["portions"]): Loss {
+/** A program that was alone is judged by it, so others that were lost at the same time are heard of first. */
+async function noteLoss(
+  { board, losses, assignment }: Rest,
+  suspects: Assignment["portions"],
+): Promise<Loss> {
   const programs = suspects.map(({ program }) => program);
-  return losses.noteSuspects(programs, !programs.some((program) => board.hasLostWorker(program)));
+  const loss = losses.noteSuspects(programs, !programs.some((program) => board.hasLostWorker(program)));
+  if (assignment.alone) await losses.hearOfOthers();
+  return loss;
 }
 
 function casesOf(portions: Assignment["portions"], program: PlannedProgram): readonly number[] {

@@ -41,11 +41,8 @@ export function lossesOf(state: Dispatch, service: Service): ServiceLosses {
       if (service.isProved) noteFruitless(state, fault);
       return service.isProved && !fault.isKnownCause;
     },
-    async hearOfOthers(isLast) {
-      if (isLast && state.crew.size === 1) return;
-      const { clock, deadlineAtMs } = state.setup;
-      const waitMs = Math.min(togetherMs, Math.max(0, deadlineAtMs - clock.nowMs()) / 10);
-      await clock.sleep(waitMs, state.stop.signal);
+    async hearOfOthers() {
+      if (state.crew.size > 1) await state.setup.clock.sleep(togetherMs, state.stop.signal);
     },
   };
 }

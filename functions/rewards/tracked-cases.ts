@@ -17,7 +17,7 @@ export interface Tracked {
   readonly states: CaseState[];
   /** Cases, by their index in the chunk, that another worker sees to. */
   readonly handedOver: Set<number>;
-  /** None of its cases is to come: the worker has told of the program as a whole, or was lost. */
+  /** The worker has told of the program as a whole: none of its cases is to come. */
   isJudged: boolean;
 }
 
@@ -49,11 +49,6 @@ function ownIndexes({ isJudged, states, handedOver }: Tracked, wanted: CaseState
   if (isJudged) return [];
   const indexes = [...states.keys()].filter((index) => states[index] === wanted);
   return wanted === "started" ? indexes : indexes.filter((index) => !handedOver.has(index));
-}
-
-/** Nothing more comes of the chunk: whatever is left of it is seen to elsewhere. */
-export function close(chunk: TrackedChunk): void {
-  for (const tracked of chunk.values()) tracked.isJudged = true;
 }
 
 export function countOwnWaiting(chunk: TrackedChunk, board: Board): number {
