@@ -25,7 +25,7 @@ import traceback
 import program
 import pytest_stand_in
 from calls import PRELUDE_MODULES
-from remote_program import ProgramGone, RemoteProgram, SolutionModule, UnusableTest
+from remote_program import ENDINGS, ProgramGone, RemoteProgram, SolutionModule, UnusableTest
 
 _DETAIL_CHARACTERS = 1000
 
@@ -110,8 +110,8 @@ def _begin(before: str, sources, remote: RemoteProgram) -> dict:
     used, defined = set(), set()
     for source in sources:
         _collect_names(source, used, defined)
-    remote.expected_endings = used & {"StopIteration", "StopAsyncIteration"}
     _execute(before, "before.py", namespace)
+    remote.expected_endings = _expected_endings([before, *sources])
     unknown = used - defined - set(namespace) - set(vars(builtins))
     for name in unknown & _list_attribute_bases(sources) & set(PRELUDE_MODULES):
         namespace[name] = importlib.import_module(name)
@@ -158,6 +158,14 @@ def _collect_names(source: str, used: set, defined: set) -> None:
                 defined.update(_names_of_module(node.module))
         elif isinstance(node, ast.ExceptHandler) and node.name:
             defined.add(node.name)
+
+
+def _expected_endings(sources) -> set:
+    """What ends an iteration and is named anywhere in the tests, also as `builtins.StopIteration`."""
+    nodes = [node for source in sources for node in ast.walk(ast.parse(source))]
+    names = {node.id for node in nodes if isinstance(node, ast.Name)}
+    names.update(node.attr for node in nodes if isinstance(node, ast.Attribute))
+    return names & {ending.__name__ for ending in ENDINGS}
 
 
 def _list_attribute_bases(sources) -> set:

@@ -20,8 +20,8 @@ import plain_values
 _read = json.JSONDecoder().decode
 
 # What ends an iteration. Raised by a call, it would end the tests' own loops before they have judged anything, so it
-# arrives as a RuntimeError, but where the tests name it themselves (`expected_endings`).
-_ENDINGS = (StopIteration, StopAsyncIteration)
+# arrives as an Exception of no kind, but where the tests name it themselves (`expected_endings`).
+ENDINGS = (StopIteration, StopAsyncIteration)
 
 
 class ProgramGone(BaseException):
@@ -108,8 +108,8 @@ class RemoteProgram:
 
     def _exception(self, raised: dict, endings) -> Exception:
         kind = self._exceptions.get(raised.get("name")) or _builtin_exception(raised.get("base"))
-        if issubclass(kind, _ENDINGS) and not any(base.__name__ in endings for base in kind.__mro__):
-            kind = RuntimeError
+        if issubclass(kind, ENDINGS) and not any(base.__name__ in endings for base in kind.__mro__):
+            kind = Exception
         error = kind.__new__(kind)
         error.args = (str(raised.get("text")),)
         error.__dict__["is_of_program"] = True

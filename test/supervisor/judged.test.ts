@@ -66,18 +66,22 @@ describe.each(modes)("as %s", (mode) => {
     const ended = "def f(x): raise StopIteration";
     const own =
       "def f(x):\n    yield x\nclass g:\n    def __init__(self, x): self.x = x\n    def __iter__(self): return self\n    def __next__(self): raise StopIteration";
-    const named = "try:\n    f(1)\nexcept StopIteration:\n    pass\nelse:\n    assert False";
+    const expecting = (name: string) => `try:\n    f(1)\nexcept ${name}:\n    pass\nelse:\n    assert False`;
+    const named = ["StopIteration", "__import__('builtins').StopIteration"].map(expecting);
+    const others = ["RuntimeError", "ValueError"].map(expecting);
     const { lines } = await supervisor.execute(
       supervisor.chunk([
         tested("wrong", ended, loops),
-        tested("expected", ended, [named]),
+        tested("expected", ended, named),
+        tested("other", ended, others),
         tested("iterators", own, ["assert list(f(3)) == [3]", "assert list(g(3)) == []"]),
       ]),
     );
     const outcomes = (id: string) =>
       endsOf(lines).flatMap(({ program, result }) => (program === id ? [result] : []));
     expect(outcomes("wrong")).toEqual(["raised", "raised", "raised"]);
-    expect(outcomes("expected")).toEqual(["passed"]);
+    expect(outcomes("expected")).toEqual(["passed", "passed"]);
+    expect(outcomes("other")).toEqual(["raised", "raised"]);
     expect(outcomes("iterators")).toEqual(["passed", "passed"]);
   }, 30_000);
 
