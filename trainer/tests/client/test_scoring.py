@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from code_rewards import InvalidRequestError, MisconfiguredError, RewardClient, RunFinishedError
+from code_rewards.wire import OTHER_ROLES
 from endpoint import LocalEndpoint
 from faulty_proxy import FaultyProxy
 from programs import BROKEN, CRASH, DOUBLE, NOTHING, PARTLY, RIGHT, WRONG, fence
@@ -57,6 +58,15 @@ def test_a_chat_is_judged_by_the_text_of_the_models_last_message(client: RewardC
     ]
     batch = client.score(chats, [DOUBLE] * len(chats))
     assert batch.rewards == [1, 0, 1, 1, 0, 1, 1, 0, 0, 1, 0, 0]
+
+
+def test_the_service_takes_the_same_message_of_a_chat(client: RewardClient, endpoint: LocalEndpoint) -> None:
+    roles = [*sorted(OTHER_ROLES), "Tool", "assistant", "model", "gpt"]
+    chats = [[{"role": "assistant", "content": WRONG}, {"role": role, "content": RIGHT}] for role in roles]
+    samples = [{"task": "t", "completion": chat} for chat in chats]
+    asked = endpoint.ask("POST", "/v1/rewards", json={"tasks": {"t": DOUBLE}, "samples": samples}).json()["rewards"]
+    assert asked == [0] * (len(roles) - 3) + [1] * 3
+    assert client.score(chats, [DOUBLE] * len(chats)).rewards == asked
 
 
 def test_reasoning_in_tags_of_ones_own_is_left_out(client: RewardClient) -> None:
