@@ -1,6 +1,6 @@
 import { defineConfig } from "vitest/config";
 
-/** Tests of code alone, in virtual time: nothing of what they say depends on how busy the machine is. */
+/** Tests of code alone, mostly in virtual time: what they say does not depend on a second file beside them. */
 const timeless = ["grading", "tasks", "rewards", "pool", "api", "simulation"];
 const timelessFiles = timeless.map((folder) => `test/${folder}/**/*.test.ts`);
 

@@ -92,17 +92,21 @@ function chooseBlock(
   const chosen: Partial<Record<LanguageRank, readonly string[]>> = {};
   let isUnclosed = false;
   for (const block of blocks) {
-    const named = rankLanguage(block.info);
-    if (named === "other") continue;
-    const [first = "", ...others] = block.lines;
-    const isNamedBelow = named === "unnamed" && isPythonName(first.trim().toLowerCase());
-    const rank = isNamedBelow ? "python" : named;
-    const whole = isNamedBelow ? { ...block, lines: others } : block;
-    const lines = whole.isClosed ? whole.lines : cutAtGluedFence(whole);
+    const { rank, program } = readLanguage(block);
+    if (rank === "other") continue;
+    const lines = program.isClosed ? program.lines : cutAtGluedFence(program);
     if (lines === null) isUnclosed = true;
     else if (extraction === "last" || chosen[rank] === undefined) chosen[rank] = lines;
   }
   return chosen.python ?? chosen.unnamed ?? (isUnclosed ? "unclosed_block" : "no_fenced_block");
+}
+
+/** The block's language, which its first line may name where its fence doesn't; that line is not the program's then. */
+function readLanguage(block: FencedBlock): { readonly rank: LanguageRank; readonly program: FencedBlock } {
+  const rank = rankLanguage(block.info);
+  const isNamedBelow = rank === "unnamed" && isPythonName((block.lines[0] ?? "").trim().toLowerCase());
+  if (!isNamedBelow) return { rank, program: block };
+  return { rank: "python", program: { ...block, lines: block.lines.slice(1) } };
 }
 
 /**

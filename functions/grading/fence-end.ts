@@ -10,6 +10,7 @@
  */
 import { countRun, isSpaceOrTab } from "./block-markers.ts";
 import { rankLanguage } from "./info-string.ts";
+import { lineEndFrom, nextLine } from "./line-breaks.ts";
 import type { LineCursor } from "./line-cursor.ts";
 import { type OpenString, readPythonLine, skipUnseen } from "./python-lines.ts";
 
@@ -21,7 +22,7 @@ const MOST_VAIN_LOOKS = 8;
 
 /** What is behind a fence that ends a block in any language: tokens like `<|im_end|>`, `[/INST]` and closing tags. */
 const CLOSING_TAIL =
-  /^(?:[ \t]|<\|[^<>|\n]{1,40}\|>|<\/[a-z][\w:.-]{0,40}>|\[\/?[A-Z]{1,20}\]|<(?:eos|end_of_turn)>)*$/i;
+  /^(?:[ \t]|<[|｜][^<>|｜\n]{1,40}[|｜]>|<\/[a-z][\w:.-]{0,40}>|\[\/?[A-Z]{1,20}\]|<(?:eos|end_of_turn)>)*$/i;
 
 export interface OpenFence {
   readonly info: string;
@@ -49,7 +50,8 @@ export interface FenceEnd {
 
 const PLAIN_END: FenceEnd = { lastLine: null, tail: "" };
 
-export function mayHavePythonState(fenceCode: number): PythonState | null {
+/** Of a block that may be Python; a run of tildes is Python, so only one of backticks tells where it ends. */
+export function createPythonState(fenceCode: number): PythonState | null {
   return fenceCode === BACKTICK ? { open: null, stringsUntil: 0 } : null;
 }
 
@@ -68,7 +70,7 @@ export class FenceEnds {
     const plain = this.findPlainEnd(fence, cursor);
     const { end } = cursor;
     cursor.skipColumns(fence.indent);
-    if (plain !== null && !(python?.open && isOutermost && this.isInString(fence, python, end))) return plain;
+    if (plain !== null && !(isOutermost && this.isInString(fence, end))) return plain;
     if (python === null) return cursor.rest();
     const line = cursor.rest();
     const { open, backticksAt } = readPythonLine(line, 0, line.length, python.open, fence.fenceLength);
@@ -89,12 +91,13 @@ export class FenceEnds {
     return CLOSING_TAIL.test(tail) ? { lastLine: null, tail } : null;
   }
 
-  /** Whether the run on the line that ends at `lineEnd` is in a string that is closed before the program ends. */
-  private isInString({ fenceLength }: OpenFence, python: PythonState, lineEnd: number): boolean {
+  /** Whether the line that ends at `lineEnd` begins in a string that is closed before the program ends. */
+  isInString({ fenceLength, python }: OpenFence, lineEnd: number): boolean {
+    if (python === null || python.open === null) return false;
     if (lineEnd < python.stringsUntil) return true;
     if (this.vainLooks >= MOST_VAIN_LOOKS) return false;
     const { text } = this;
-    let { open } = python;
+    let open: OpenString | null = python.open;
     let from = nextLine(text, lineEnd);
     while (from < text.length) {
       const end = lineEndFrom(text, from);
@@ -116,23 +119,6 @@ function endAt(line: string, at: number): FenceEnd | null {
   const tail = line.slice(at + countRun(line, at, line.length, BACKTICK));
   if (skipUnseen(line, 0, at) === at) return { lastLine: null, tail };
   return CLOSING_TAIL.test(tail) ? { lastLine: line.slice(0, at), tail } : null;
-}
-
-const LINE_BREAK = /\r\n|\r|\n/g;
-
-function lineEndFrom(text: string, from: number): number {
-  LINE_BREAK.lastIndex = from;
-  return LINE_BREAK.test(text)
-    ? LINE_BREAK.lastIndex - (isPairBefore(text, LINE_BREAK.lastIndex) ? 2 : 1)
-    : text.length;
-}
-
-function isPairBefore(text: string, position: number): boolean {
-  return text.charCodeAt(position - 1) === 10 && text.charCodeAt(position - 2) === 13;
-}
-
-function nextLine(text: string, end: number): number {
-  return end + (text.charCodeAt(end) === 13 && text.charCodeAt(end + 1) === 10 ? 2 : 1);
 }
 
 const LANGUAGE_WORD = /^[ \t]*(?:\{\.?)?[A-Za-z][\w+#.-]*\}?[ \t]*$/;

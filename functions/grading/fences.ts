@@ -7,7 +7,7 @@ import {
   matchListMarker,
   skipBlanks,
 } from "./block-markers.ts";
-import { FenceEnds, mayHavePythonState, type OpenFence, opensAnother } from "./fence-end.ts";
+import { createPythonState, FenceEnds, type OpenFence, opensAnother } from "./fence-end.ts";
 import { type HtmlBlockKind, matchHtmlBlockStart, skipTags } from "./html-blocks.ts";
 import { rankLanguage } from "./info-string.ts";
 import { LineCursor } from "./line-cursor.ts";
@@ -93,6 +93,12 @@ export class FenceScanner {
   /** Whether a line that begins with neither white space nor a marker would be content of a fenced block. */
   get isInOutermostFence(): boolean {
     return this.leaf.kind === "fence" && this.widths.length === 0;
+  }
+
+  /** Whether the line that ends there, the last one fed, lies in a string of a program that closes it. */
+  isInString(end: number): boolean {
+    const isOutermost = this.widths.length === 0;
+    return this.leaf.kind === "fence" && isOutermost && this.fenceEnds.isInString(this.leaf.fence, end);
   }
 
   /** Takes the text's next line, without its line break; true when the line belongs to a fenced block. */
@@ -340,6 +346,6 @@ export class FenceScanner {
 }
 
 function createFence(info: string, fenceCode: number, fenceLength: number, indent: number): OpenFence {
-  const python = rankLanguage(info) === "other" ? null : mayHavePythonState(fenceCode);
+  const python = rankLanguage(info) === "other" ? null : createPythonState(fenceCode);
   return { info, lines: [], fenceCode, fenceLength, indent, python };
 }

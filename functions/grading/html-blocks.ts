@@ -72,7 +72,7 @@ function matchEnd(sticky: RegExp, line: string, from: number): number {
 }
 
 /** Tags and tokens of chat templates, harmony's with the words between them. */
-const TAGS = /(?:(?:<\/?[a-z][\w:.-]*[ \t]*>|<\|[^<>|\n]{1,40}\|>(?:assistant|final)?)[ \t]*)+/iy;
+const TAGS = /(?:(?:<\/?[a-z][\w:.-]*[ \t]*>|<[|｜][^<>|｜\n]{1,40}[|｜]>(?:assistant|final)?)[ \t]*)+/iy;
 
 /** Where the tags end that the text has at `from`, one behind the other; `from` where it has none. */
 export function skipTags(text: string, from: number, end: number): number {

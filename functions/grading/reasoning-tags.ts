@@ -5,83 +5,101 @@
  * - `thinking`, `reasoning`, `thought`, `scratchpad`: formats that prompts ask for, and that GRPO recipes reward
  * - `seed:think`: Seed-OSS; `[THINK]`: Magistral; `◁think▷`: Kimi
  * - `<|begin_of_thought|>`: OpenThoughts, Sky-T1; `<|START_THINKING|>`: Command A Reasoning
- * - `<|channel|>analysis<|message|>`: gpt-oss (harmony); what ends it ends any message, so alone it says nothing
+ * - `<|channel|>analysis<|message|>`: gpt-oss (harmony)
+ *
+ * A `template` may put the opener into the prompt: its closer alone says that there was reasoning, and its opener alone
+ * that it was cut off. In a `format` that a prompt asks for, the model writes both and may forget either: one alone is text,
+ * unless the caller says `opened`. What ends harmony's analysis ends any message of its, so a `channel`'s says nothing alone.
  */
-interface ReasoningTag {
+export interface ReasoningTag {
   readonly opener: string;
   readonly closer: string;
-  /** Whether the closer tells that there was reasoning, where the prompt had its opener. */
-  readonly speaksAlone: boolean;
+  readonly kind: "template" | "format" | "channel";
 }
 
-const tag = (opener: string, closer: string, speaksAlone = true): ReasoningTag => ({
+const tag = (opener: string, closer: string, kind: ReasoningTag["kind"]): ReasoningTag => ({
   opener,
   closer,
-  speaksAlone,
+  kind,
 });
-const element = (name: string) => tag(`<${name}>`, `</${name}>`);
-
+const element = (name: string, kind: ReasoningTag["kind"]) => tag(`<${name}>`, `</${name}>`, kind);
 const KNOWN: readonly ReasoningTag[] = [
-  ...["think", "thinking", "reasoning", "thought", "scratchpad", "seed:think"].map(element),
-  tag("[THINK]", "[/THINK]"),
-  tag("◁think▷", "◁/think▷"),
-  tag("<|begin_of_thought|>", "<|end_of_thought|>"),
-  tag("<|START_THINKING|>", "<|END_THINKING|>"),
-  tag("<|channel|>analysis<|message|>", "<|end|>", false),
+  element("think", "template"),
+  element("seed:think", "template"),
+  tag("[THINK]", "[/THINK]", "template"),
+  tag("◁think▷", "◁/think▷", "template"),
+  tag("<|begin_of_thought|>", "<|end_of_thought|>", "template"),
+  tag("<|START_THINKING|>", "<|END_THINKING|>", "template"),
+  ...["thinking", "reasoning", "thought", "scratchpad"].map((name) => element(name, "format")),
+  tag("<|channel|>analysis<|message|>", "<|end|>", "channel"),
 ];
 
 /** Names of a caller's own tags: those of XML, and no others. */
 export const tagNamePattern = /^[A-Za-z][\w:.-]{0,63}$/;
 
 export interface ReasoningTags {
-  /** Finds what begins reasoning at a position, in any case; null where nothing does. */
-  openerAt(text: string, position: number): { readonly end: number; readonly tag: ReasoningTag } | null;
-  /** Position behind the first end of what `of` began, or of any reasoning; -1 where there is none. */
-  closerFrom(text: string, position: number, of: ReasoningTag | null): number;
-  /** Where a closer that speaks alone and ends at `end` begins; -1 where none does. */
+  /** The opener at a position, in any case, and where it ends; null where there is none. */
+  openerAt(text: string, position: number): { readonly tag: ReasoningTag; readonly end: number } | null;
+  /** Position behind the tag's first closer from there; -1 where there is none. */
+  closerOf(tag: ReasoningTag, text: string, position: number): number;
+  /** The same of any reasoning that a prompt may have opened. */
+  closerOfPrompt(text: string): number;
+  /** Where a template's closer that ends at `end` begins; -1 where none does. */
   closerBefore(text: string, start: number, end: number): number;
 }
 
-const quote = (literal: string) => literal.replace(/[[\]|\\.]/g, "\\$&");
 /** Without `u`, so that case is that of ASCII: with it the Kelvin sign is a `k`. */
-const anyOf = (literals: readonly string[], flags: string) =>
-  new RegExp(literals.map(quote).join("|"), flags);
+function anyOf(literals: readonly string[], flags: "iy" | "gi"): RegExp {
+  return new RegExp(choose(literals), flags);
+}
+
+function choose(literals: readonly string[]): string {
+  return literals.map((literal) => literal.replace(/[[\]|\\.]/g, "\\$&")).join("|");
+}
 
 export function reasoningTags(names: readonly string[]): ReasoningTags {
-  return names.length === 0 ? KNOWN_TAGS : createTags([...KNOWN, ...names.map(element)]);
+  if (names.length === 0) return KNOWN_TAGS;
+  return createTags([...KNOWN, ...names.map((name) => element(name, "format"))]);
 }
 
 function createTags(tags: readonly ReasoningTag[]): ReasoningTags {
-  const byOpener = new Map(tags.map((one) => [one.opener.toLowerCase(), one]));
-  const first = new Set(tags.map(({ opener }) => opener.charCodeAt(0)));
   const openers = anyOf(
     tags.map(({ opener }) => opener),
     "iy",
   );
-  const alone = tags.filter(({ speaksAlone }) => speaksAlone).map(({ closer }) => closer);
-  const lastOfClosers = new Set(alone.map((closer) => closer.charCodeAt(closer.length - 1)));
+  const firstCodes = new Set(tags.map(({ opener }) => opener.charCodeAt(0)));
+  const byOpener = new Map(tags.map((one) => [one.opener.toLowerCase(), one]));
+  const closers = new Map(tags.map((one) => [one, anyOf([one.closer], "gi")]));
+  const closersOf = (kinds: readonly ReasoningTag["kind"][]) =>
+    tags.flatMap(({ closer, kind }) => (kinds.includes(kind) ? [closer] : []));
+  const ofPrompt = anyOf(closersOf(["template", "format"]), "gi");
+  const alone = closersOf(["template"]);
+  const aloneAtEnd = new RegExp(`(?:${choose(alone)})$`, "i");
+  const lastCodes = new Set(alone.map((closer) => closer.charCodeAt(closer.length - 1)));
   const longest = Math.max(...alone.map(({ length }) => length));
-  const closersAtEnd = new RegExp(`(?:${alone.map(quote).join("|")})$`, "i");
   return {
     openerAt(text, position) {
-      if (!first.has(text.charCodeAt(position))) return null;
+      if (!firstCodes.has(text.charCodeAt(position))) return null;
       openers.lastIndex = position;
       const [opener] = openers.exec(text) ?? [];
       const found = opener === undefined ? undefined : byOpener.get(opener.toLowerCase());
-      return found === undefined ? null : { end: openers.lastIndex, tag: found };
+      return found === undefined ? null : { tag: found, end: openers.lastIndex };
     },
-    closerFrom(text, position, of) {
-      const closers = anyOf(of === null ? alone : [of.closer], "gi");
-      closers.lastIndex = position;
-      return closers.test(text) ? closers.lastIndex : -1;
-    },
+    closerOf: (one, text, position) => findEnd(closers.get(one) as RegExp, text, position),
+    closerOfPrompt: (text) => findEnd(ofPrompt, text, 0),
     closerBefore(text, start, end) {
-      if (end === start || !lastOfClosers.has(text.charCodeAt(end - 1))) return -1;
+      if (end === start || !lastCodes.has(text.charCodeAt(end - 1))) return -1;
       const from = Math.max(start, end - longest);
-      const found = closersAtEnd.exec(text.slice(from, end));
+      const found = aloneAtEnd.exec(text.slice(from, end));
       return found === null ? -1 : from + found.index;
     },
   };
+}
+
+/** Position behind the first match at or behind `from`; -1 where there is none. */
+function findEnd(pattern: RegExp, text: string, from: number): number {
+  pattern.lastIndex = from;
+  return pattern.test(text) ? pattern.lastIndex : -1;
 }
 
 const KNOWN_TAGS = createTags(KNOWN);

@@ -49,6 +49,7 @@ const tails = [
     " ",
   ),
   "<|im_end|><|endoftext|>",
+  "<｜end▁of▁sentence｜>",
   " <|im_end|>\n",
   "</answer></s>",
   "</answer>\n<|im_end|>",
@@ -77,6 +78,7 @@ describe("what is glued to a closing fence doesn't keep it open", () => {
   it("nor a statement, with another block behind it", () => {
     const glued = `\`\`\`python\n${program.trimEnd()}\`\`\``;
     expect(extract(`${glued}\nText\n\`\`\`python\nother\n\`\`\`\n`)).toBe(program);
+    expect(extract(`${glued}<｜end▁of▁sentence｜>\n\n\`\`\`python\nother\n\`\`\`\n`)).toBe(program);
     expect(extract(`${glued}</answer>\n\n\`\`\`python\nother\n\`\`\`\n`)).toBe(program);
   });
 
@@ -89,7 +91,8 @@ describe("what is glued to a closing fence doesn't keep it open", () => {
   );
 
   it("a block in another language ends by CommonMark, or before tokens", () => {
-    expect(extract(`\`\`\`json\n{}\n\`\`\`<|im_end|>\n${fenced}`)).toBe(program);
+    for (const token of ["<|im_end|>", "<｜end▁of▁sentence｜>"])
+      expect(extract(`\`\`\`json\n{}\n\`\`\`${token}\n${fenced}`)).toBe(program);
     expect(extract(`\`\`\`text\n\`\`\`python\nnot this\n\`\`\`\n${fenced}`)).toBe(program);
   });
 });

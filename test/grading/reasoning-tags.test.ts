@@ -11,36 +11,66 @@ function extract(text: string, reasoning: Reasoning = "auto"): string {
   return result.kind === "program" ? result.source.trim() : `[${result.reason}]`;
 }
 
-const pairs: readonly (readonly [opener: string, closer: string])[] = [
-  ..."think thinking reasoning thought scratchpad seed:think"
-    .split(" ")
-    .map((name) => [`<${name}>`, `</${name}>`] as const),
+type Pair = readonly [opener: string, closer: string];
+const element = (name: string): Pair => [`<${name}>`, `</${name}>`];
+
+const ofTemplates: readonly Pair[] = [
+  element("think"),
+  element("seed:think"),
   ["[THINK]", "[/THINK]"],
   ["◁think▷", "◁/think▷"],
   ["<|begin_of_thought|>", "<|end_of_thought|>"],
   ["<|START_THINKING|>", "<|END_THINKING|>"],
 ];
+const ofFormats: readonly Pair[] = ["thinking", "reasoning", "thought", "scratchpad"].map(element);
 
-describe.each(pairs)("%s", (opener, closer) => {
+describe.each([...ofTemplates, ...ofFormats])("%s", (opener, closer) => {
   it("holds reasoning, up to its own closer", () => {
     expect(extract(`${opener}\n${draft}${closer}\n${final}`)).toBe("final");
     expect(extract(`${opener.toUpperCase()}${draft}${closer.toLowerCase()}${final}`)).toBe("final");
     expect(extract(`${opener}\n${draft}</answer>\n[/OTHER]\n${closer}\n<answer>\n${final}`)).toBe("final");
   });
 
-  it("without an end leaves no program", () => {
-    expect(extract(`${opener}\n${draft}${final}`)).toBe("[unclosed_reasoning]");
-  });
-
   it("may have been opened by the prompt", () => {
-    expect(extract(`Well.\n${draft}${closer}\n${final}`)).toBe("final");
-    expect(extract(`Well.\n${draft}So ${closer} ${final}`, "opened")).not.toBe("draft");
+    expect(extract(`${draft}${closer}\n${final}`, "opened")).toBe("final");
+    expect(extract(`${draft}${final}`, "opened")).toBe("[unclosed_reasoning]");
     expect(extract(`${draft}${closer}\n${final}`, "none")).toBe("draft");
   });
 
-  it("is text in a program", () => {
-    const program = `x = """\n${opener}\n"""`;
-    expect(extract(`\`\`\`python\n${program}\n\`\`\`\n${draft}`)).toBe(program);
+  it.each([opener, closer, `  ${closer}`, `${opener}\n${closer}`, `x ${closer}`])(
+    "is text in a program: %s",
+    (tag) => {
+      for (const quotes of ['"""', "'''"]) {
+        const program = `x = ${quotes}\n${tag}\n${quotes}\nprint(x)`;
+        const text = `\`\`\`python\n${program}\n\`\`\`\n`;
+        expect(extract(text)).toBe(program);
+        expect(extract(`Text\n${text}\nText\n\n${draft}`)).toBe(program);
+      }
+    },
+  );
+});
+
+describe.each(ofTemplates)("a template's %s", (opener, closer) => {
+  it("says that there was reasoning, also alone", () => {
+    expect(extract(`${opener}\n${draft}${final}`)).toBe("[unclosed_reasoning]");
+    expect(extract(`Well.\n${draft}${closer}\n${final}`)).toBe("final");
+    expect(extract(`${draft}${closer}`)).toBe("[no_fenced_block]");
+  });
+
+  it("does so behind a draft that was cut off, in a string too", () => {
+    const cut = '```python\ndef f():\n    """Does\n';
+    const whole = 'def f():\n    """Does it."""';
+    expect(extract(`${cut}${closer}\n${final}`)).toBe("final");
+    expect(extract(`${cut}${closer}\nSo:\n\`\`\`python\n${whole}\n\`\`\``)).toBe(whole);
+  });
+});
+
+describe.each(ofFormats)("a format's %s", (opener, closer) => {
+  it("is text where the other one is missing", () => {
+    expect(extract(`${opener}\nHm.\n${final}`)).toBe("final");
+    expect(extract(`${final}\n${closer}`)).toBe("final");
+    expect(extract(`<answer>\n${final}\n</answer>\n${closer}\n`)).toBe("final");
+    expect(extract(`${opener}\n${opener}\n${draft}${closer}\n${final}\n${opener}`)).toBe("final");
   });
 });
 
@@ -53,6 +83,10 @@ describe("harmony's channels", () => {
     `${analysis}\n${final}`,
   ])("leave the final one", (text) => {
     expect(extract(text)).toBe("final");
+  });
+
+  it("that are cut off leave no program", () => {
+    expect(extract(analysis.replace("<|end|>", ""))).toBe("[unclosed_reasoning]");
   });
 
   it("are no reasoning where only a message ends", () => {
