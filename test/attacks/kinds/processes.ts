@@ -2,6 +2,8 @@
 import type { Attack } from "../attack.ts";
 
 const SHORT = { time_ms: 300 };
+/** As many processes as a case may have cost the kernel a megabyte each: what ends these is their time. */
+const SHORT_AND_WIDE = { ...SHORT, memory_mib: 384 };
 
 export const processes: Attack[] = [
   {
@@ -11,7 +13,7 @@ while True:
     try: os.fork()
     except OSError: pass
 `,
-    limits: SHORT,
+    limits: SHORT_AND_WIDE,
     ends: "time_limit",
   },
   {
@@ -22,7 +24,7 @@ while True:
         if os.fork() == 0: os.setsid()
     except OSError: pass
 `,
-    limits: SHORT,
+    limits: SHORT_AND_WIDE,
     ends: "time_limit",
   },
   {
