@@ -15,6 +15,9 @@ const samples: readonly { readonly completion: string; readonly reward: number }
   { completion: "no program at all", reward: 0 },
 ];
 
+/** What its first program runs for, where something is to happen meanwhile: longer than any act takes. */
+const lingerS = 1;
+
 const testCases = ["1", "2", "21"].map((input) => ({ input, output: String(Number(input) * 2) }));
 
 export const rightRewards = samples.map(({ reward }) => reward);
@@ -37,12 +40,14 @@ export interface AskOptions {
   readonly deadlineMs?: number;
   readonly key?: string;
   readonly runId?: string;
+  /** Whether the batch takes seconds, so that something can happen in the middle of it. */
+  readonly lingers?: boolean;
 }
 
 /** Sends the batch and checks that no reward is a wrong number. */
 export async function askForRewards(
   { url, apiKey }: EndpointAddress,
-  { deadlineMs = 25_000, key, runId }: AskOptions = {},
+  { deadlineMs = 25_000, key, runId, lingers = false }: AskOptions = {},
 ): Promise<KnownAnswer> {
   const response = await fetch(`${url}/v1/rewards`, {
     method: "POST",
@@ -54,7 +59,11 @@ export async function askForRewards(
     body: JSON.stringify({
       ...(runId === undefined ? {} : { run_id: runId }),
       tasks: { double: { test_cases: testCases } },
-      samples: samples.map(({ completion }) => ({ task: "double", completion })),
+      samples: samples.map(({ completion }, index) => ({
+        task: "double",
+        completion:
+          index === 0 && lingers ? fence(`import time\ntime.sleep(${lingerS})\n${doubling}`) : completion,
+      })),
       options: { deadline_ms: deadlineMs },
     }),
   });
