@@ -9,7 +9,7 @@
  *   the same chunk that had not started are innocent: they go back for free, since the suspects, and whatever else waits
  *   of their programs, are out of their way until the suspects are cleared. That ends, because each such loss finds new
  *   suspects; yet a case goes back for free eight times at most. So do suspects of a loss that turns out to have been
- *   the platform's, and whatever ran when a worker was lost to a cause that is known.
+ *   the platform's, or within a moment of the one before, and whatever ran when a worker was lost to a known cause.
  * - A worker that is lost before anything started has cost nobody a retry. What it was given is handed out again as it
  *   is. Lost a second time, it goes to two workers in halves, so that whatever it is that ends workers before their first
  *   line is alone in the end; then a third loss is its fate.
@@ -27,6 +27,7 @@ import {
   describeUnstarted,
   type FaultRecord,
   isRetried,
+  noteSuspicion,
 } from "./fault-record.ts";
 import { Fault } from "./faults.ts";
 import type { Loss } from "./losses.ts";
@@ -197,12 +198,13 @@ export function createBoard(
       const [suspects, touched, innocent] = [cases.suspects, cases.touched, cases.innocent].map((indexes) =>
         indexes.filter(isOpen),
       ) as [number[], number[], number[]];
-      const free = loss?.isExcused() ? [...suspects, ...innocent] : innocent;
-      const charged = loss?.isExcused() ? touched : [...suspects, ...touched];
-      const isFatal = charged.some((caseIndex) => isRetried(faults, caseIndex));
-      if (loss !== null && suspects.length > 0) faults.suspicions.push({ loss, cases: suspects });
-      const isAgain = loss !== null && !loss.isExcused() && countLosses(faults) > 1;
-      if (isAgain && cases.whileAlone) return fail(program, describePoison(fault));
+      const retried = [...suspects, ...touched].filter((caseIndex) => isRetried(faults, caseIndex));
+      const isHeld = loss === null || suspects.length === 0 || noteSuspicion(faults, loss, suspects);
+      const free = isHeld ? innocent : [...suspects, ...innocent];
+      const charged = isHeld ? [...suspects, ...touched] : touched;
+      const isFatal = retried.some((caseIndex) => charged.includes(caseIndex));
+      if (loss !== null && isHeld && cases.whileAlone && countLosses(faults) > 1)
+        return fail(program, describePoison(fault));
       if (isFatal || !free.every((caseIndex) => chargeFreeReturn(faults, caseIndex)))
         return fail(program, fault);
       retries += 1;

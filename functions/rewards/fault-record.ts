@@ -1,6 +1,6 @@
 /** What faults did to the cases of one program, and what they may still do before they are its fate. */
 import { Fault } from "./faults.ts";
-import type { Loss } from "./losses.ts";
+import { type Loss, togetherMs } from "./losses.ts";
 
 const FREE_RETURNS = 8;
 
@@ -8,6 +8,8 @@ const FREE_RETURNS = 8;
 interface Suspicion {
   readonly loss: Loss;
   readonly cases: readonly number[];
+  /** Whether it says no more than the program's loss just before it. */
+  readonly isEcho: boolean;
 }
 
 export interface FaultRecord {
@@ -22,15 +24,33 @@ export function createFaultRecord(): FaultRecord {
   return { suspicions: [], suspects: new Set(), retriedCases: new Set(), freeReturns: new Map() };
 }
 
+/**
+ * Notes a worker that was lost while these cases were under way; whether the loss is held against the program by now.
+ *
+ * Of two losses within a moment the second is an echo: whatever ended the first worker may have ended the one that the
+ * program was handed to at once, and nobody else was there to tell. A program has one echo in its life, so that one that
+ * ends workers costs a worker more and no longer.
+ */
+export function noteSuspicion({ suspicions }: FaultRecord, loss: Loss, cases: readonly number[]): boolean {
+  const isSoon = suspicions.some((before) => isHeld(before) && loss.atMs - before.loss.atMs <= togetherMs);
+  const suspicion = { loss, cases, isEcho: isSoon && !suspicions.some(({ isEcho }) => isEcho) };
+  suspicions.push(suspicion);
+  return isHeld(suspicion);
+}
+
 /** Losses that are held against the program. */
 export function countLosses({ suspicions }: FaultRecord): number {
-  return suspicions.filter(({ loss }) => !loss.isExcused()).length;
+  return suspicions.filter(isHeld).length;
+}
+
+function isHeld({ loss, isEcho }: Suspicion): boolean {
+  return !isEcho && !loss.isExcused();
 }
 
 /** Whether the case has used up its retry. Losses that were excused afterwards cost nothing. */
 export function isRetried({ retriedCases, suspicions }: FaultRecord, caseIndex: number): boolean {
   if (retriedCases.has(caseIndex)) return true;
-  return suspicions.some(({ loss, cases }) => cases.includes(caseIndex) && !loss.isExcused());
+  return suspicions.some((suspicion) => suspicion.cases.includes(caseIndex) && isHeld(suspicion));
 }
 
 /** Counts a return that costs no retry; once they are used up it costs the retry; false when that is gone too. */

@@ -23,6 +23,7 @@ export interface LossFacts {
 }
 
 export interface Loss {
+  readonly atMs: number;
   /** Whether it was the platform, as far as is known by now. */
   isExcused(): boolean;
 }
@@ -46,7 +47,7 @@ export function createLosses(nowMs: () => number): Losses {
     note(facts) {
       const loss = { ...facts, atMs: nowMs(), lostAt: ++order };
       noted.push(loss);
-      return { isExcused: () => noted.some((other) => speaksFor(other, loss)) };
+      return { atMs: loss.atMs, isExcused: () => noted.some((other) => speaksFor(other, loss)) };
     },
   };
 }

@@ -56,6 +56,18 @@ describe("workers that die together", () => {
     expect(broken.length, "of both incidents").toBeGreaterThan(3);
   });
 
+  it.each([
+    { atMs: [100, 300], reward: 1, is: "what ended the first worker may have ended the second" },
+    { atMs: [100, 300, 600], reward: null, is: "a third was lost as well" },
+  ])("take both workers of the only program, at $atMs ms: $reward, as $is", async ({ atMs, reward }) => {
+    const grading = startGrading(batchOf(["one"], echoTask(1), { deadlineMs: 120_000 }), {
+      maxWorkers: 2,
+      script: diesAt(() => grading.clock, atMs),
+    });
+    await grading.clock.advance(120_000);
+    expect((await grading.answer).rewards).toEqual([reward]);
+  });
+
   it("do not save a program that ends its workers: it ends, as what it is, in bounded time", async () => {
     const grading = startGrading(batchOf(withBad(4), echoTask(2), { deadlineMs: 120_000 }), {
       maxWorkers: 4,
@@ -111,6 +123,6 @@ describe("a worker that is lost to a known cause", () => {
       script: () => ({ kind: "throw", error: ++losses === 2 ? knownCause() : lost() }),
     });
     expect(results[0]).toMatchObject({ fault: { code: "worker_lost", retryable: false } });
-    expect(losses).toBe(3);
+    expect(losses).toBe(4);
   });
 });
