@@ -75,7 +75,7 @@ describe("with one alternative less", () => {
     [admitCreationExpression, " OR #nextCreateAtMs <= :nowMs", "nobody can be the second", true],
     [
       admitCreationExpression,
-      " OR #nextCreateAtMs > :believedUntilMs",
+      " OR #nextCreateAtMs = :tooFarMs",
       "nobody can follow one whose clock is fast",
       "fast",
     ],

@@ -38,7 +38,7 @@ const leaseIsOver = "#leaseUntilMs < :expiredBeforeMs";
 export const creationScenes: readonly ClauseScene[] = [
   [
     admitCreationExpression,
-    "(attribute_not_exists(#nextCreateAtMs) OR #nextCreateAtMs <= :nowMs OR #nextCreateAtMs > :believedUntilMs)",
+    "(attribute_not_exists(#nextCreateAtMs) OR #nextCreateAtMs <= :nowMs OR #nextCreateAtMs = :tooFarMs)",
     "two creations in one interval",
     async (handler) => {
       await admitCreation(handler);

@@ -37,6 +37,24 @@ describe("the pace", () => {
     expect(await world.clock.run(admitCreation(world.context()))).toBe(false);
   });
 
+  it("is not set back by a write that lands when others have created since", async () => {
+    const world = createSweepWorld();
+    const { table } = world.context();
+    const late: (() => Promise<unknown>)[] = [];
+    const slow: typeof table = {
+      ...table,
+      async update(...write) {
+        late.push(() => table.update(...write));
+        return { kind: "refused", retried: false };
+      },
+    };
+    await world.clock.run(admitCreation(world.context({ table: slow })));
+    await world.clock.pass(60_000);
+    expect(await world.clock.run(admitCreation(world.context()))).toBe(true);
+    for (const land of late) await world.clock.run(land());
+    expect(await world.clock.run(admitCreation(world.context()))).toBe(false);
+  });
+
   it("stops neither a batch that needs a worker nor the sweep", async () => {
     const world = createSweepWorld();
     await world.register("run", 3);

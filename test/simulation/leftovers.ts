@@ -1,7 +1,7 @@
 /**
  * How soon sandboxes that nobody needs must be gone.
  *
- * Looked at every two seconds: how many there may be. A run has a right to the workers that it asked for until it is
+ * Looked at every second, which no creation is shorter than: how many there may be. A run has a right to the workers that it asked for until it is
  * finished, or 300 s after its last sign of life; and a batch to those that it holds, unless its run is finished. What
  * exists beyond that 60 s after a finish, or 180 s after an expiry (480 s after the last sign of life), is left over.
  * A creation that is under way for a run that is not finished comes on top: until it is there the pool doesn't count it
@@ -11,7 +11,7 @@ import { shortTag } from "../../functions/pool/slot-row.ts";
 import type { World } from "./world.ts";
 
 const runLifeMs = 300_000;
-const lookEveryMs = 2_000;
+const lookEveryMs = 1_000;
 const goneAfterFinishMs = 60_000;
 const goneAfterBeatMs = 480_000;
 

@@ -121,7 +121,7 @@ export const clauseKillers: Readonly<Record<string, Killer>> = {
     pool: "creators",
     harm: "more sandboxes than slots",
   },
-  "admit creation: (attribute_not_exists(#nextCreateAtMs) OR #nextCreateAtMs <= :nowMs OR #nextCreateAtMs > :believedUntilMs)":
+  "admit creation: (attribute_not_exists(#nextCreateAtMs) OR #nextCreateAtMs <= :nowMs OR #nextCreateAtMs = :tooFarMs)":
     world("lost answers", "created too fast"),
   "release ready: #fence = :fence": world("lost answers", "taken from its holder"),
   "begin batch: attribute_not_exists(#fence)": world("storm", "two answers for one key"),
