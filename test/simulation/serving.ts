@@ -58,7 +58,7 @@ async function serveUnderKey(
   const { batchId } = plan;
   const wasClockRight = container.process.isClockRight();
   const beginning = await beginBatch(ctx, { batchId, bodyHash: "" });
-  if (beginning.kind !== "begun") return { waitedMs: 0, ...repeated(world, batchId, beginning) };
+  if (beginning.kind !== "begun") return { waitedMs: 0, ...repeated(world, plan.runId, batchId, beginning) };
   const { claim } = beginning;
   world.noteBeginning(claim, wasClockRight && container.process.isClockRight());
   const account = accountFor(world, container, plan, `${batchId}#${claim.fence}`);
@@ -87,11 +87,17 @@ function answerOf({ kind }: BatchResult): BatchAnswer {
   return { rewards: [kind === "served" ? 1 : null], usage: noUsage };
 }
 
-function repeated(world: World, batchId: string, beginning: Exclude<BatchBeginning, { kind: "begun" }>) {
+function repeated(
+  world: World,
+  runId: string,
+  batchId: string,
+  beginning: Exclude<BatchBeginning, { kind: "begun" }>,
+) {
   if (beginning.kind !== "answered") return { kind: beginning.kind };
   const answer = Buffer.from(beginning.answer).toString();
   world.noteAnswer(batchId, answer);
-  world.told.answered(batchId);
+  // A run that was finished before anybody found the answer takes nothing more.
+  if (!world.isFinished(runId)) world.told.answered(batchId);
   world.watch.counts.answersRepeated += 1;
   return { kind: beginning.kind, answer };
 }
