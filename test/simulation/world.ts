@@ -279,8 +279,10 @@ function createWriteCheck(time: SimulatedTime, watch: Watch, settings: PoolSetti
   return (verb: string, sk: string, after: StoredRow, before: StoredRow | undefined): void => {
     if (verb === "admit creation") {
       const next = Number(after.next);
-      // By a clock that is wrong.
-      if (Math.abs(next - time.nowMs()) > settings.createIntervalMs + wrongFromMs) return;
+      if (Math.abs(next - time.nowMs()) > settings.createIntervalMs + wrongFromMs) {
+        nextCreateAtMs = 0; // by a clock that is wrong: the pace begins anew
+        return;
+      }
       if (next < nextCreateAtMs + settings.createIntervalMs - 2 * skewMs)
         watch.violation("created too fast", `${nextCreateAtMs - next} ms`);
       nextCreateAtMs = Math.max(nextCreateAtMs, next);
