@@ -23,6 +23,7 @@ import sys
 import traceback
 
 import program
+import pytest_runner
 import pytest_stand_in
 from calls import PRELUDE_MODULES
 from remote_program import ENDINGS, ProgramGone, RemoteProgram, SolutionModule, UnusableTest
@@ -95,7 +96,7 @@ def _run_pytest(test: dict, remote: RemoteProgram) -> None:
     sys.modules["pytest"] = pytest_stand_in
     namespace = _begin("", [test["source"]], remote)
     _execute(test["source"], "test_solution.py", namespace)
-    pytest_stand_in.run_tests(namespace)
+    pytest_runner.run_tests(namespace, lambda: remote.questions)
 
 
 _TESTS = {"asserts": _run_asserts, "check_function": _run_check_function, "pytest": _run_pytest}

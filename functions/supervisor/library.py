@@ -10,6 +10,7 @@ in the program's own process: nothing that is said from here is more than data.
 
 from __future__ import annotations
 
+import builtins
 import json
 import operator
 
@@ -43,11 +44,21 @@ OPERATIONS = {
     "gt": operator.gt,
     "ge": operator.ge,
     "enter": lambda value: type(value).__enter__(value),
-    "exit": lambda value, *_: type(value).__exit__(value, None, None, None),
+    "exit": lambda value, *raised: type(value).__exit__(value, *_exception_of(*raised)),
     "int": int,
     "index": operator.index,
     "float": float,
 }
+
+
+def _exception_of(name=None, text=""):
+    """What `__exit__` is told: nothing, or an exception of this builtin kind."""
+    if name is None:
+        return None, None, None
+    kind = getattr(builtins, name)
+    error = kind.__new__(kind)
+    error.args = (text,)
+    return kind, error, None
 
 
 class Library:

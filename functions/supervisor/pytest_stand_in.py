@@ -1,20 +1,21 @@
 """What test files commonly want of pytest, where there is no pytest: `import pytest` finds this in a judge.
 
-A test is a function whose name begins with `test`, at module level or in a class whose name begins with `Test`, or in a
-`unittest.TestCase`. All must pass. There are `raises`, `approx`, `fail`, `fixture` and `mark.parametrize`; other marks
-do nothing. Whatever else is asked for makes the tests invalid.
+How tests are found and run is in `pytest_runner.py`. Whatever is asked for and isn't here makes the tests invalid.
 """
 
 from __future__ import annotations
 
 import contextlib
-import inspect
-import itertools
+import importlib
 import math
 import re
-import sys
 
+from pytest_fixtures import fixture
+from pytest_marks import Row as param  # noqa: N813
+from pytest_marks import mark
 from remote_program import RemoteObject, UnusableTest
+
+__all__ = ["approx", "fail", "fixture", "importorskip", "mark", "param", "raises", "skip"]
 
 
 class Failed(BaseException):
@@ -29,6 +30,21 @@ def __getattr__(name):
 
 def fail(reason="", pytrace=True):
     raise Failed(reason)
+
+
+class Skipped(BaseException):
+    """Said by `skip`."""
+
+
+def skip(reason="", *, allow_module_level=False):
+    raise Skipped(reason)
+
+
+def importorskip(modname, minversion=None, reason=None):
+    try:
+        return importlib.import_module(modname)
+    except ImportError:
+        raise UnusableTest("the tests want the module %s, which is not there" % modname) from None
 
 
 class _Raised:
@@ -106,113 +122,3 @@ class approx:  # noqa: N801
         if self._abs is not None and self._rel is None:
             relative = 0.0
         return abs(actual - expected) <= max(relative * abs(expected), absolute)
-
-
-def fixture(function=None, *, params=None, **_):
-    if params is not None:
-        raise UnusableTest("the tests want fixtures with params, which are not there")
-
-    def mark(made):
-        made.is_fixture = True
-        return made
-
-    return mark if function is None else mark(function)
-
-
-class _Mark:
-    def parametrize(self, names, rows, ids=None):
-        names = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
-        sets = [dict(zip(names, row if len(names) > 1 else [row])) for row in rows]
-
-        def mark(function):
-            function.parameters = [*getattr(function, "parameters", []), sets]
-            return function
-
-        return mark
-
-    def __getattr__(self, name):
-        if name in ("skip", "skipif", "xfail", "usefixtures", "asyncio"):
-            raise UnusableTest("the tests want pytest.mark.%s, which is not there" % name)
-        return lambda *arguments, **_: arguments[0] if arguments and callable(arguments[0]) else (lambda made: made)
-
-
-mark = _Mark()
-
-
-# -- running
-
-
-def run_tests(namespace: dict) -> None:
-    """Runs every test of a file; raises what the first failing one raises."""
-    count = 0
-    unittest = sys.modules.get("unittest")  # it is large: loaded only by tests that want it
-    for name, found in list(namespace.items()):
-        if type(found) is RemoteObject:
-            continue
-        if unittest and isinstance(found, type) and issubclass(found, unittest.TestCase):
-            count += _run_test_case(found, unittest.TestLoader())
-        elif isinstance(found, type) and name.startswith("Test"):
-            count += _run_test_class(found, namespace)
-        elif inspect.isfunction(found) and name.startswith("test"):
-            count += _run_function(found, found, namespace)
-    if count == 0:
-        raise UnusableTest("there is no test in the tests")
-
-
-def _run_function(function, bound, namespace: dict) -> int:
-    if inspect.iscoroutinefunction(function):
-        raise UnusableTest("the tests are coroutines, which nobody would run")
-    count = 0
-    for sets in itertools.product(*getattr(function, "parameters", [])):
-        given = {name: value for one in sets for name, value in one.items()}
-        with contextlib.ExitStack() as stack:
-            bound(**_arguments(bound, given, namespace, stack, {}))
-        count += 1
-    return count
-
-
-def _arguments(function, given: dict, namespace: dict, stack, made: dict) -> dict:
-    found = {}
-    for name, parameter in inspect.signature(function).parameters.items():
-        if name in given:
-            found[name] = given[name]
-        elif getattr(namespace.get(name), "is_fixture", False):
-            if name not in made:
-                made[name] = _make_fixture(namespace[name], given, namespace, stack, made)
-            found[name] = made[name]
-        elif parameter.default is inspect.Parameter.empty and name != "self":
-            raise UnusableTest("the tests want the fixture %s, which is not there" % name)
-    return found
-
-
-def _make_fixture(function, given: dict, namespace: dict, stack, made: dict):
-    arguments = _arguments(function, given, namespace, stack, made)
-    if inspect.isgeneratorfunction(function):
-        return stack.enter_context(contextlib.contextmanager(function)(**arguments))
-    return function(**arguments)
-
-
-def _run_test_class(kind: type, namespace: dict) -> int:
-    count = 0
-    for name, function in list(vars(kind).items()):
-        if name.startswith("test") and callable(function):
-            instance = kind()
-            for step in ("setup_method", "setup"):
-                if hasattr(instance, step):
-                    getattr(instance, step)()
-            count += _run_function(function, getattr(instance, name), namespace)
-            if hasattr(instance, "teardown_method"):
-                instance.teardown_method()
-    return count
-
-
-def _run_test_case(kind: type, loader) -> int:
-    names = loader.getTestCaseNames(kind)
-    kind.setUpClass()
-    for name in names:
-        test = kind(name)
-        test.setUp()
-        getattr(test, name)()
-        test.tearDown()
-    kind.tearDownClass()
-    return len(names)

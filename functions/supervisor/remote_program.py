@@ -12,6 +12,7 @@ changes come back. Of others they don't: one that empties a list is not to be co
 from __future__ import annotations
 
 import builtins
+import dis
 import json
 import types
 
@@ -24,6 +25,9 @@ _read = json.JSONDecoder().decode
 ENDINGS = (StopIteration, StopAsyncIteration)
 
 
+_RAISE = dis.opmap["RAISE_VARARGS"]
+
+
 class ProgramGone(BaseException):
     """The program's process has ended. No test can catch it by accident."""
 
@@ -34,14 +38,16 @@ class UnusableTest(BaseException):
 
 class RemoteProgram:
     """`had_influence`: whether anything here may come from what the program does, so that it, and not the test, is at
-    fault for an error. `missing`: the names that were asked for and that it lacks."""
+    fault for an error. `missing`: the names that were asked for and that it lacks. `questions`: how many were asked."""
 
     def __init__(self, requests, answers):
         self._requests = requests
         self._answers = answers
         self._objects = {}
         self._exceptions = {}
+        self._entered = {}  # questions so far when an object's `with` began, by its handle
         self.had_influence = False
+        self.questions = 0
         self.missing = set()
         self.is_gone = False
         self.expected_endings = set()
@@ -75,6 +81,31 @@ class RemoteProgram:
         self.had_influence = True
         answer = self._ask({"do": operation, "handle": handle, "arguments": self._pack(list(operands))})
         return self._value(answer, self.expected_endings | ({"StopIteration"} if operation == "next" else set()))
+
+    def enter(self, handle: int):
+        value = self.do("enter", handle)
+        self._entered[handle] = self.questions
+        return value
+
+    def leave(self, handle: int, error) -> bool:
+        """Leaves a `with` of the program's object; whether the exception that came out of it ends here."""
+        if error is None:
+            self.do("exit", handle)
+            return False
+        if not self._may_end(handle, error):
+            try:
+                self.do("exit", handle)
+            except Exception:
+                pass  # what failed before is what happened
+            return False
+        return bool(self.do("exit", handle, _builtin_base(error), str(error)) is True)
+
+    def _may_end(self, handle: int, error) -> bool:
+        """Whether the program may swallow it: what the tests raise themselves, or what comes about without any answer
+        of the program's. Else it could end a failed assertion, or what a wrong answer leads to."""
+        if not isinstance(error, Exception) or isinstance(error, AssertionError) or hasattr(error, "is_of_program"):
+            return False
+        return self._entered.get(handle) == self.questions or _is_raised_by_statement(error)
 
     # -- values
 
@@ -123,6 +154,7 @@ class RemoteProgram:
     # -- the wire
 
     def _ask(self, request: dict) -> dict:
+        self.questions += 1
         self._send(request)
         try:
             line = self._answers.readline()
@@ -171,6 +203,12 @@ class RemoteObject:
     def __hash__(self):
         return _handle_of(self)
 
+    def __enter__(self):
+        return _of(self).enter(_handle_of(self))
+
+    def __exit__(self, kind, error, traceback):
+        return _of(self).leave(_handle_of(self), error)
+
     def __instancecheck__(self, other):
         return type(other) is RemoteObject and _of(self).do("instancecheck", _handle_of(self), other) is True
 
@@ -186,7 +224,7 @@ def _forward(operation: str, is_among_objects: bool = False):
 
 # What a program's class may define; see `library.OPERATIONS`. Who is given what a test expects could say what the test
 # wants to hear, so the program is asked for these of two objects of its own only. `in` goes by the items.
-_FORWARDED = "len iter next getitem setitem delitem str repr bool neg abs enter exit int index float".split()
+_FORWARDED = "len iter next getitem setitem delitem str repr bool neg abs int index float".split()
 _FORWARDED_AMONG_OBJECTS = "add sub mul truediv floordiv mod pow lt le gt ge".split()
 for _operation in _FORWARDED + _FORWARDED_AMONG_OBJECTS:
     setattr(RemoteObject, "__%s__" % _operation, _forward(_operation, _operation in _FORWARDED_AMONG_OBJECTS))
@@ -215,6 +253,17 @@ def _pack_other(value):
 def _builtin_exception(name) -> type:
     kind = vars(builtins).get(name) if type(name) is str else None
     return kind if isinstance(kind, type) and issubclass(kind, Exception) else Exception
+
+
+def _builtin_base(error: Exception) -> str:
+    return next(base.__name__ for base in type(error).__mro__ if base.__module__ == "builtins")
+
+
+def _is_raised_by_statement(error: Exception) -> bool:
+    traceback = error.__traceback__
+    while traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    return traceback.tb_frame.f_code.co_code[traceback.tb_lasti] == _RAISE
 
 
 def _write_back(arguments, changed) -> None:

@@ -14,7 +14,7 @@ import {
 } from "./reading.ts";
 
 /** What a test must say somewhere: source without it lets every program pass. */
-const SAYS_SOMETHING = /\b(?:assert|raise)/;
+const SAYS_SOMETHING = /\b(?:assert|raise|fail\s*\()/;
 const IS_PYTEST = /^[ \t]*(?:async +)?def +test/m;
 const IS_JSON = /^\s*[[{]/;
 

@@ -28,6 +28,15 @@ class Stack:
     def __add__(self, o): return self
 `;
 
+/** A context manager that swallows what it is told of, and says what it returned at its beginning. */
+const swallowing = `
+class Quiet:
+    def __init__(self, value): self.value = value
+    def __enter__(self): return self.value
+    def __exit__(self, kind, error, traceback): return kind is not None
+    def get(self): raise KeyError(1)
+`;
+
 const right: readonly Omit<StatementRow, "verdict">[] = [
   {
     name: "plain values of every type, both ways",
@@ -98,9 +107,68 @@ const right: readonly Omit<StatementRow, "verdict">[] = [
     ),
     source: "def f(x): return x * x",
   },
+  {
+    name: "a context manager that swallows what the test raises",
+    tests: [
+      "with Quiet(1) as value:\n    assert value == 1\n    raise ValueError('no')\nwith Quiet(2):\n    {}['no']\nassert Quiet(3).value == 3",
+    ],
+    source: swallowing,
+  },
+  {
+    name: "a file that only fails by saying so",
+    tests: pytest("def test_a():\n    if f(1) != 1: pytest.fail('wrong')"),
+    source: "def f(x): return x",
+  },
 ];
 
 const wrong: readonly StatementRow[] = [
+  {
+    name: "a failed assert in a block that swallows exceptions",
+    tests: ["with Quiet(17) as value:\n    assert value == 18"],
+    source: swallowing,
+    verdict: "wrong_output",
+  },
+  {
+    name: "a failed assert in a block that swallows exceptions, of pytest's",
+    tests: pytest("def test_a():\n    with Quiet(17) as value:\n        if value != 18: pytest.fail()"),
+    source: swallowing,
+    verdict: "wrong_output",
+  },
+  {
+    name: "an exception of the program's in a block that swallows it",
+    tests: ["quiet = Quiet(17)\nwith quiet:\n    assert quiet.get() == 1"],
+    source: swallowing,
+    verdict: "runtime_error",
+  },
+  {
+    name: "a wrong answer that the test stumbles over in a block that swallows it",
+    tests: ["quiet = Quiet(17)\nwith quiet:\n    assert quiet.value[0] == 1"],
+    source: swallowing,
+    verdict: "wrong_output",
+  },
+  {
+    name: "a failed assert that the block's end turns into what the test expects",
+    tests: pytest(
+      "def test_a():\n    with pytest.raises(ValueError):\n        with Loud():\n            assert f(1) == 2",
+    ),
+    source:
+      "class Loud:\n    def __enter__(self): pass\n    def __exit__(self, *_): raise ValueError\ndef f(x): return x",
+    verdict: "wrong_output",
+  },
+  {
+    name: "an inherited test",
+    tests: pytest(
+      "class Base:\n    def test_a(self): assert f(1) == 2\nclass TestF(Base):\n    def test_b(self): assert f(2) == 2",
+    ),
+    source: "def f(x): return x",
+    verdict: "wrong_output",
+  },
+  {
+    name: "a test that skips its rest once it has seen a wrong answer",
+    tests: pytest("def test_a():\n    if f(1) != 2: pytest.skip()\ndef test_b(): assert f(2) == 2"),
+    source: "def f(x): return x",
+    verdict: "wrong_output",
+  },
   {
     name: "nothing raised",
     tests: pytest("def test_a():\n    with pytest.raises(ValueError): f(1)"),
@@ -187,6 +255,7 @@ const invalid: readonly (readonly [name: string, tests: unknown])[] = [
   ["a setup that fails", { test_list: ["assert f(1) == 1"], test_setup_code: "x = 1 / 0" }],
   ["a function that is handed over", ["assert f(lambda x: x) == 1"]],
   ["a fixture that isn't there", pytest("def test_a(capsys): assert f(1) == 1")],
+  ["a file with a coroutine", pytest("async def test_a(): assert f(1) == 1\ndef test_b(): assert f(1) == 1")],
   ["a file without tests", pytest("class Other:\n    def test_a(self): assert f(1) == 1")],
   ["tests that end their process", check("import os\nassert candidate(1) == 1\nos._exit(0)")],
 ];
