@@ -126,8 +126,7 @@ def build_filter() -> bytes:
 
 
 def build_socketless_filter() -> bytes:
-    """For a judge, on top of the other: it shares its network namespace with the program that it judges, and with no
-    socket of its own it can't be found there by an abstract name."""
+    """For a judge, on top of the other: tests need no sockets, and what has none can't be found by one."""
     return b"".join(
         (
             _instruction(_LOAD, _OFFSET_NUMBER),

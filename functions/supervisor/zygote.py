@@ -96,7 +96,9 @@ class Zygote:
 
     def _fork(self, number: int) -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        kernel.unshare(kernel.CLONE_NEWPID)
+        # Each child has a network of its own: an abstract name of AF_UNIX, the only family that the filter leaves, may
+        # outlive its process, as long as descriptors are in flight in a circle.
+        kernel.unshare(kernel.CLONE_NEWPID | kernel.CLONE_NEWNET)
         pid = kernel.fork_without_hooks()
         if pid == 0:
             try:
@@ -160,12 +162,10 @@ class Zygote:
         program.prepare_standard_streams()
 
     def _tighten(self, rootless: bool, last_capability: int) -> None:
-        """What a child need not repeat. A network namespace shared by a zygote's children, one at a time, is sound
-        because the filter leaves them no socket family but AF_UNIX, whose abstract names die with their process. A
-        judge runs beside its program, and has no sockets at all."""
+        """What a child need not repeat."""
         if self._settings["cpu"] is not None:
             os.sched_setaffinity(0, {self._settings["cpu"]})
-        kernel.unshare(kernel.CLONE_NEWUTS | kernel.CLONE_NEWCGROUP | kernel.CLONE_NEWNET)
+        kernel.unshare(kernel.CLONE_NEWUTS | kernel.CLONE_NEWCGROUP)
         kernel.set_hostname(b"case")
         if not rootless:
             kernel.drop_bounding_set(last_capability)
