@@ -41,6 +41,7 @@ class Facts:
         self.cpu_before_s = 0.0  # what isolating and compiling took
         self.max_rss_kib = 0
         self.run_delay_ns = 0
+        self.used_up_own_limit = False
 
     def take_ending(self, ending: Ending, seen_at_s: float) -> None:
         """Zygote and supervisor may both have noticed late: the earlier one counts."""
@@ -51,6 +52,7 @@ class Facts:
         self.cpu_s = ending.cpu_s
         self.max_rss_kib = ending.max_rss_kib
         self.run_delay_ns = ending.run_delay_ns
+        self.used_up_own_limit = ending.used_up_own_limit
 
 
 def classify(facts: Facts, memory_bytes: int) -> dict:
@@ -112,9 +114,10 @@ def _classify_unready(facts: Facts, memory_bytes: int) -> dict:
 
 
 def _classify_signal(facts: Facts, memory_bytes: int) -> dict:
-    """Nothing inside a case can send its first process SIGKILL: that was the kernel, out of memory, or a stranger."""
+    """Nothing inside a case can send its first process SIGKILL: that was the kernel, for a limit that the program had
+    set itself, or out of memory, or it was a stranger."""
     number = os.WTERMSIG(facts.wait_status)
-    if number != signal.SIGKILL:
+    if number != signal.SIGKILL or facts.used_up_own_limit:
         return {"status": "signaled", "signal": _signal_name(number)}
     if facts.max_rss_kib * 1024 >= memory_bytes * _OVER_MEMORY_SLACK:
         return {"status": "memory_limit"}

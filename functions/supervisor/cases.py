@@ -4,8 +4,9 @@ Where tests judge the program, they run in a second child of the slot, beside it
 pipes: what can be done to the program's process can't be done to its judge.
 
 Theory of operation. Everything is an event of one loop: the child's messages, its output pipes, its end, and a
-watch that looks at it every WATCH_INTERVAL_S (most cases end before it looks once). The case is over when its main
-process was reaped and all pipes are at their end, which they must be then: its whole pid namespace is dead.
+watch that looks at it every WATCH_INTERVAL_S (most cases end before it looks once). When its main process was reaped its
+whole pid namespace is dead, and nobody can write any more: what the pipes hold is read, and they are closed. Their end
+is not waited for, since a descriptor that is in flight, even to itself, holds them open as long as the kernel likes.
 
 The first thing that ends a case gives its status; what happens afterwards (a killed program's signal, say) is only
 its consequence. Which status the raw facts mean is decided in `case_outcome.py`.
@@ -14,9 +15,12 @@ its consequence. Which status the raw facts mean is decided in `case_outcome.py`
 from __future__ import annotations
 
 import array
+import fcntl
 import math
 import os
 import socket
+import sys
+import termios
 import time
 
 import case_outcome
@@ -50,7 +54,8 @@ class Case:
         self._has_judge_ended = False
         self.facts = case_outcome.Facts()
         self._clock = None
-        self._pipes = set()
+        self._pipes = {}  # reading end -> what to do when there is something
+        self._judge_pipes = set()
         self._pressure_before = None
         self._is_time_doubtful = False
         self._seen_ended_at_s = math.inf
@@ -136,7 +141,9 @@ class Case:
         answers_out, answers_in = give(*os.pipe())
         stdin, test = give(sealed_file(b""), sealed_file(self._program.test(self._case_index)))
         stdout, stderr = give(self._open_output(self._on_stdout), self._open_output(self._on_stderr))
+        of_program = set(self._pipes)
         noise, report = give(self._open_output(self._on_stderr), self._open_output(self._on_report))
+        self._judge_pipes = set(self._pipes) - of_program
         source = self._program.source_fd()
         send_job(self._child, CALLS_JOB, [stdin, stdout, stderr, source, requests_out, answers_in])
         send_job(self._judge, TEST_JOB, [stdin, noise, noise, test, requests_in, answers_out, report])
@@ -146,7 +153,7 @@ class Case:
         reading, writing = os.pipe()
         os.set_blocking(reading, False)
         os.fchmod(writing, 0o666)  # so that a program can open /dev/stdout; nobody else can reach it
-        self._pipes.add(reading)
+        self._pipes[reading] = callback
         self._loop.add_reader(reading, callback, reading)
         return writing
 
@@ -196,8 +203,20 @@ class Case:
 
     def _close_pipe(self, fd: int) -> None:
         self._loop.remove_reader(fd)
-        self._pipes.remove(fd)
+        del self._pipes[fd]
         os.close(fd)
+
+    def _drain(self, fds) -> None:
+        """Reads what is left, of those who can't write any more, and closes the pipes."""
+        for fd in fds:
+            while fd in self._pipes and _waiting_bytes(fd):
+                self._pipes[fd](fd)
+        self._close_pipes(fds)
+
+    def _close_pipes(self, fds) -> None:
+        for fd in fds:
+            if fd in self._pipes:
+                self._close_pipe(fd)
 
     # -- limits
 
@@ -223,7 +242,8 @@ class Case:
         self._is_time_doubtful = self._clock.remaining_s(now_s) <= 0
         if self._clock.is_capped(now_s):
             return True
-        return was_doubtful and self._is_time_doubtful and not self._clock.is_waiting
+        is_sure = not self._clock.is_waiting or self._clock.was_busy_over_limit()
+        return was_doubtful and self._is_time_doubtful and is_sure
 
     def _rearm(self, now_s: float, at_least_s: float = 0.0) -> None:
         self._watch_timer.cancel()
@@ -261,14 +281,14 @@ class Case:
         if ending is None:
             self.facts.status = self.facts.status or "sandbox_lost"
             self.facts.has_ended = True
-            for fd in list(self._pipes):
-                self._close_pipe(fd)
+            self._close_pipes(set(self._pipes))
         else:
             self.facts.take_ending(ending, seen_at_s)
             group = self._slot.memory_group
             if group and self._pressure_before:  # else it was stopped before it was given anything to do
                 self.facts.was_out_of_memory = group.ran_out_since(self._pressure_before)
             self._judge_lateness()
+            self._drain(set(self._pipes) - self._judge_pipes)
         self._end_if_over()
 
     def _on_judge_exit(self, ending) -> None:
@@ -278,10 +298,12 @@ class Case:
             self._leave_timer.cancel()
         if ending is None:
             self.facts.status = self.facts.status or "sandbox_lost"
+            self._close_pipes(self._judge_pipes)
         else:
             self.facts.judge_wait_status = ending.wait_status
             if not self.facts.has_ended:
                 self._leave_timer = self._loop.call_later(_DISMISSAL_S, self._dismiss)
+            self._drain(self._judge_pipes)
         self._end_if_over()
 
     def _dismiss(self) -> None:
@@ -292,9 +314,11 @@ class Case:
     def _judge_lateness(self) -> None:
         """A program that ended by itself between the two looks at its limit. It has the benefit of the doubt where the
         end may have been noticed late, and where helpers may have waited for a CPU since the last look."""
-        if self.facts.started_at_s is None or self.facts.status is not None:
+        if self.facts.started_at_s is None or self.facts.status is not None or not self._is_time_doubtful:
             return
-        if self._clock.had_helpers or not self._is_time_doubtful:
+        if self._clock.had_helpers:
+            if self._clock.was_busy_over_limit():
+                self.facts.status = "time_limit"
             return
         self._clock.sample_ended(self.facts.run_delay_ns)
         late_s = self._clock.program_s(self.facts.ended_at_s) - self._program.time_limit_s
@@ -311,6 +335,10 @@ class Case:
             self._leave_timer.cancel()
         self._slot.give_back(self.facts.was_out_of_memory or self.facts.status == "memory_limit")
         self._on_end(self)
+
+
+def _waiting_bytes(fd: int) -> int:
+    return int.from_bytes(fcntl.ioctl(fd, termios.FIONREAD, bytes(4)), sys.byteorder)
 
 
 def send_job(child, kind: bytes, fds) -> None:

@@ -4,13 +4,16 @@ Theory of operation. A case shares its machine with other cases and with whateve
 program was ready to run but did not run is not its own. The kernel counts it per thread (the second field of
 `schedstat`, "run delay"), and the hypervisor's share per CPU ("steal" in /proc/stat).
 
-    program time = wall - sum over samples of (the largest growth of any thread's run delay) - growth of steal
+    program time = max(wall - sum over samples of (the largest growth of any thread's run delay), busy) - growth of steal
 
 A program of several threads or processes waits as long as the one that waited longest: the critical path can't have
-waited more. Taking that maximum between samples, not once at the end, also counts the waits of helpers that ended.
+waited more. Taking that maximum between samples, not once at the end, also counts the waits of helpers that ended. Yet
+helpers can be made to wait, by giving way all the time, while another computes. So the program's time is never less
+than what the busiest thread ran, summed over the samples too (`busy`): nobody waits for a CPU while he has one.
 
 The kernel adds a wait to the run delay only when it is over. So a limit that seems reached is looked at twice, and
-not judged while a thread is ready and got nothing between the two looks (`is_waiting`).
+not judged while a thread is ready and got nothing between the two looks (`is_waiting`), unless what the busiest threads
+ran is more than the limit.
 
 A program can make its own threads wait for each other, so wall time is capped at HARD_CAP times the limit. One that
 gets there having had less than half a CPU all along was starved by its surroundings: nothing is known of it. One that
@@ -39,6 +42,7 @@ class ProgramClock:
         self._steal_before_s = None
         self._waited_s = 0.0
         self._stolen_s = 0.0
+        self._busy_s = 0.0
         self._fed_s = 0.0
         self.is_waiting = False
         self.had_helpers = False
@@ -48,6 +52,8 @@ class ProgramClock:
         the processes of a judge, which take turns with the program's: what both waited is added up."""
         before, now, other = self._threads, processes.read_threads(pids), processes.read_threads(beside)
         self._waited_s += _longest_wait_s(before, now) + _longest_wait_s(before, other)
+        busy_s = _longest_run_s(before, now) + _longest_run_s(before, other)
+        self._busy_s += min(busy_s, max(now_s - self._sampled_at_s, 0.0))
         now.update(other)
         known = [(before[name], thread) for name, thread in now.items() if name in before]
         self._fed_s += _cpu_share(known, now) * max(now_s - self._sampled_at_s, 0.0)
@@ -76,7 +82,11 @@ class ProgramClock:
         return max(0.0, now_s - self._started_at_s)
 
     def program_s(self, now_s: float) -> float:
-        return max(0.0, self.wall_s(now_s) - self._waited_s - self._stolen_s)
+        return max(0.0, max(self.wall_s(now_s) - self._waited_s, self._busy_s) - self._stolen_s)
+
+    def was_busy_over_limit(self) -> bool:
+        """Whether the program ran for longer, until the last look, whatever its threads waited for."""
+        return self._busy_s - self._stolen_s >= self._limit_s
 
     def remaining_s(self, now_s: float) -> float:
         """Until the limit may be reached at the earliest; zero or less when it has been, or the hard cap has."""
@@ -99,6 +109,11 @@ class ProgramClock:
 def _longest_wait_s(before: dict, now: dict) -> float:
     waits = [thread.delay_ns - (before[name].delay_ns if name in before else 0) for name, thread in now.items()]
     return max(waits, default=0) / 1e9
+
+
+def _longest_run_s(before: dict, now: dict) -> float:
+    runs = [thread.on_cpu_ns - (before[name].on_cpu_ns if name in before else 0) for name, thread in now.items()]
+    return max(runs, default=0) / 1e9
 
 
 def _cpu_share(known, now: dict) -> float:

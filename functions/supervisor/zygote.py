@@ -19,6 +19,7 @@ from __future__ import annotations
 import ctypes
 import gc
 import json
+import math
 import os
 import resource
 import select
@@ -43,6 +44,11 @@ _WARM_MODULES = (
     "decimal enum fractions functools heapq io itertools json math numbers operator os random re statistics string "
     "struct sys textwrap threading time traceback types typing unicodedata"
 ).split()
+
+
+# The kernel counts a process's time for its limit by ticks, and kills somewhat earlier or later than at the exact time.
+_CPU_LIMIT_SHARE = 0.9
+_CPU_TICK_S = 0.02
 
 
 class Zygote:
@@ -126,11 +132,13 @@ class Zygote:
         at_s = time.monotonic() - self._late_s
         pid, number = self._children.pop(pidfd)
         run_delay_ns = _run_delay_ns(pid)
+        cpu_limit_s = _cpu_limit_s(pid) if _is_killed(pid) else math.inf
         _, status, usage = os.wait4(pid, 0)
         self._poll.unregister(pidfd)
         os.close(pidfd)
         cpu_s = usage.ru_utime + usage.ru_stime
-        self._send(messages.encode_ending(number, status, at_s, cpu_s, usage.ru_maxrss, run_delay_ns))
+        used_up_limit = cpu_s >= cpu_limit_s * _CPU_LIMIT_SHARE - _CPU_TICK_S
+        self._send(messages.encode_ending(number, status, at_s, cpu_s, usage.ru_maxrss, run_delay_ns, used_up_limit))
 
     def _send(self, message: bytes, fds=()) -> None:
         try:
@@ -219,6 +227,23 @@ def _open_own_schedstat() -> int:
         return os.open("/proc/self/schedstat", os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return -1  # a kernel that doesn't say
+
+
+def _is_killed(pid: int) -> bool:
+    """Of a child that has ended and was not waited for."""
+    ended = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+    return ended.si_code != os.CLD_EXITED and ended.si_status == signal.SIGKILL
+
+
+def _cpu_limit_s(pid: int) -> float:
+    """After how much CPU time the kernel kills the process. It had no such limit but what was set by itself."""
+    try:
+        for line in kernel.read_file("/proc/%d/limits" % pid).split(b"\n"):
+            if line.startswith(b"Max cpu time"):
+                return float(line.split()[4].replace(b"unlimited", b"inf"))
+    except (OSError, ValueError, IndexError):
+        pass
+    return math.inf
 
 
 def _run_delay_ns(pid: int) -> int:

@@ -15,7 +15,7 @@ UP = b"U"
 CHILD = b"C"
 ENDED = b"E"
 FAILED = b"F"
-_ENDING = struct.Struct("<qqddqq")
+_ENDING = struct.Struct("<qqddqq?")
 
 
 class Ending(NamedTuple):
@@ -25,6 +25,7 @@ class Ending(NamedTuple):
     cpu_s: float
     max_rss_kib: int
     run_delay_ns: int  # how long its main thread was runnable without running
+    used_up_own_limit: bool  # killed by the kernel for a limit of CPU time that it had set itself
 
 
 def encode_ending(*fields) -> bytes:

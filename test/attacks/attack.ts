@@ -13,6 +13,8 @@ export interface Attack {
   /** Its cases differ by a role, and run at once where there are two CPUs. */
   roles?: string[];
   limits?: Partial<Limits>;
+  /** All around it is over by then, with what honest programs take. */
+  withinMs?: number;
   /** It finds something when it runs without a sandbox, and harms nothing by it. */
   worksOutside?: boolean;
 }

@@ -80,11 +80,14 @@ describe.each(modes)("as %s", (mode) => {
       const [before, after] = [makeHonest("honest-before"), makeHonest("honest-after")];
       const programs = [before.program, programOf(attack), after.program];
       const chunk = supervisor.chunk(programs, { chunk_id: newSecret() });
+      const begunAtMs = performance.now();
       const { lines, cut } = await supervisor.execute(chunk);
+      const tookMs = performance.now() - begunAtMs;
 
       expect(cut).toBe(false);
       expect(lines.at(-1)).toMatchObject({ type: "summary", reason: "completed" });
       expectEnd(attack, lines);
+      expect(tookMs).toBeLessThan(attack.withinMs ?? Number.POSITIVE_INFINITY);
       expect(outputsOf(lines, "honest-before")).toEqual(before.expected);
       expect(outputsOf(lines, "honest-after")).toEqual(after.expected);
       const others = [...before.secrets, ...after.secrets];

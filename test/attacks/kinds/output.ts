@@ -192,4 +192,15 @@ print("done")
     ends: ["exited", "signaled", "time_limit", "memory_limit"],
     prints: "done\n",
   },
+  {
+    name: "an output that never ends, since it is in flight to itself",
+    source: `
+one, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+socket.send_fds(one, [b"x"], [1, 2, one.fileno(), other.fileno()])
+report()
+os._exit(0)
+`,
+    roles: ["a", "b", "c", "d"],
+    withinMs: 2_000,
+  },
 ];

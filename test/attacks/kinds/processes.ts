@@ -231,4 +231,46 @@ report()
 `,
     worksOutside: true,
   },
+  {
+    name: "time of its own, by a helper that gives way all the time",
+    source: `
+for _ in range(3):
+    if os.fork() == 0:
+        while True: os.sched_yield()
+end = time.process_time() + 0.34
+while time.process_time() < end: pass
+os._exit(0)
+`,
+    limits: { time_ms: 200 },
+    ends: "time_limit",
+  },
+  {
+    name: "time of its own, by threads that give way all the time",
+    source: `
+import threading
+def give_way():
+    while True: ctypes.CDLL(None).sched_yield()
+for _ in range(4): threading.Thread(target=give_way, daemon=True).start()
+clock = time.CLOCK_THREAD_CPUTIME_ID
+end = time.clock_gettime(clock) + 0.34
+while time.clock_gettime(clock) < end: sum(range(20_000))
+os._exit(0)
+`,
+    limits: { time_ms: 200 },
+    ends: "time_limit",
+  },
+  {
+    name: "death by a limit of its own, which says nothing of the sandbox",
+    source: `
+import resource
+if targets["role"] == "own": resource.setrlimit(resource.RLIMIT_CPU, (0, 0))
+elif os.fork() == 0:
+    resource.prlimit(os.getppid(), resource.RLIMIT_CPU, (1, 1))
+    os._exit(0)
+while True: pass
+`,
+    roles: ["own", "a child's"],
+    limits: { time_ms: 6_000 },
+    ends: "signaled",
+  },
 ];
