@@ -53,6 +53,11 @@ def warm_up() -> None:
     plain_values.from_json(json.loads(plain_values.encode({1: (2.5, b"x", "é")})))
 
 
+def prelude_names() -> dict:
+    """What programs and tests may use without importing it, by name; `warm_up` made it."""
+    return _prelude
+
+
 class Missing(Exception):
     """The program has no such function."""
 

@@ -4,9 +4,9 @@ Where tests judge the program, they run in a second child of the slot, beside it
 pipes: what can be done to the program's process can't be done to its judge.
 
 Theory of operation. Everything is an event of one loop: the child's messages, its output pipes, its end, and a
-watch that looks at it every WATCH_INTERVAL_S (most cases end before it looks once). When its main process was reaped its
-whole pid namespace is dead, and nobody can write any more: what the pipes hold is read, and they are closed. Their end
-is not waited for, since a descriptor that is in flight, even to itself, holds them open as long as the kernel likes.
+watch that looks at it every WATCH_INTERVAL_S (most cases end before it looks once). Once its main process was reaped,
+its whole pid namespace is dead, and nobody can write any more: what the pipes hold is read, and they are closed. Their
+end is not waited for, since a descriptor in flight, even to itself, holds them open as long as the kernel likes.
 
 The first thing that ends a case gives its status; what happens afterwards (a killed program's signal, say) is only
 its consequence. Which status the raw facts mean is decided in `case_outcome.py`.

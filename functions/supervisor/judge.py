@@ -3,7 +3,8 @@
 Theory of operation. The case gets a test as JSON, two descriptors by which it talks to the program in the case beside
 it (see `remote_program.py`), and one on which it reports. Names that the tests use and nobody else defines are the
 program's. Builtins, and what the tests import, are never the program's, so it can't put its own `abs` into a
-comparison; only a test that names nothing else may call a builtin's namesake, which is then what is tested.
+comparison; only a test that names nothing else may call a builtin's namesake, which is then what is tested. So it is
+with what they use of Python's library without importing it.
 
     {"outcome": "passed"}
     {"outcome": "failed", "detail": …}     an assertion, or an error about what the program returned
@@ -25,10 +26,12 @@ import traceback
 import program
 import pytest_runner
 import pytest_stand_in
-from calls import PRELUDE_MODULES
+from calls import PRELUDE_MODULES, prelude_names
 from remote_program import ENDINGS, ProgramGone, RemoteProgram, SolutionModule, UnusableTest
 
 _DETAIL_CHARACTERS = 1000
+# Under these names tests use modules that they forgot to import; what a program calls so is not asked for.
+_MODULE_ALIASES = {"np": "numpy", "numpy": "numpy", "pd": "pandas", "pandas": "pandas", "scipy": "scipy"}
 
 
 def judge(test_text: bytes, requests_fd: int, answers_fd: int, report_fd: int) -> None:
@@ -66,7 +69,7 @@ def _explain(error: BaseException, remote: RemoteProgram) -> dict:
         return _invalid(detail)
     if remote.missing and isinstance(error, (NameError, ImportError, AttributeError)):
         return {"outcome": "raised", "detail": "the program has no %s" % ", ".join(sorted(remote.missing))}
-    has_part = remote.had_influence or remote.missing
+    has_part = remote.had_influence or remote.was_judged or remote.missing
     if has_part and isinstance(error, (Exception, pytest_stand_in.Failed)):
         return {"outcome": "failed", "detail": detail}
     return _invalid(detail)
@@ -114,8 +117,11 @@ def _begin(before: str, sources, remote: RemoteProgram) -> dict:
     _execute(before, "before.py", namespace)
     remote.expected_endings = _expected_endings([before, *sources])
     unknown = used - defined - set(namespace) - set(vars(builtins))
-    for name in unknown & _list_attribute_bases(sources) & set(PRELUDE_MODULES):
-        namespace[name] = importlib.import_module(name)
+    for name in unknown & _list_attribute_bases(sources):
+        if name in PRELUDE_MODULES or name in _MODULE_ALIASES:
+            namespace[name] = _import_for_tests(_MODULE_ALIASES.get(name, name))
+    unknown -= set(namespace)
+    namespace.update(_own_names(unknown, sources))
     unknown -= set(namespace)
     module = SolutionModule(remote)
     sys.modules["solution"] = namespace["solution"] = module
@@ -131,6 +137,53 @@ def _begin(before: str, sources, remote: RemoteProgram) -> dict:
         except AttributeError:
             pass  # the test that uses it gets a NameError
     return namespace
+
+
+def _own_names(unknown: set, sources) -> dict:
+    """What the tests use without importing it though Python's library has it, as `Counter` in `Counter(f(3))`.
+
+    It is the tests' own as soon as they ask the program for something else. Where every name could be Python's, such a
+    name is the program's, but those that are called with what another one returns: so `isclose(gcd(4, 6), 2)` asks the
+    program for its `gcd`.
+    """
+    prelude = prelude_names()
+    found = unknown & set(prelude)
+    if found == unknown and not _asks_by_other_name(sources):
+        found = {name for name in found if _is_called_with_another(name, unknown, sources)}
+    return {name: prelude[name] for name in found}
+
+
+def _asks_by_other_name(sources) -> bool:
+    """Whether the tests import the program's names, or are given its function as `candidate`."""
+    for node in _all_nodes(sources):
+        if isinstance(node, ast.Import) and any(alias.name == "solution" for alias in node.names):
+            return True
+        if isinstance(node, ast.ImportFrom) and node.module == "solution" and node.names[0].name != "*":
+            return True
+        if isinstance(node, ast.FunctionDef) and node.name == "check":
+            return True
+    return False
+
+
+def _is_called_with_another(name: str, unknown: set, sources) -> bool:
+    for node in _all_nodes(sources):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name:
+            inner = [part for argument in [*node.args, *node.keywords] for part in ast.walk(argument)]
+            called = {part.func.id for part in inner if isinstance(part, ast.Call) and isinstance(part.func, ast.Name)}
+            if called & (unknown - {name}):
+                return True
+    return False
+
+
+def _all_nodes(sources):
+    return [node for source in sources for node in ast.walk(ast.parse(source))]
+
+
+def _import_for_tests(name: str):
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        raise UnusableTest("the tests want %s, which is not there" % name) from None
 
 
 def _look_up(remote: RemoteProgram, name: str):
@@ -163,7 +216,7 @@ def _collect_names(source: str, used: set, defined: set) -> None:
 
 def _expected_endings(sources) -> set:
     """What ends an iteration and is named anywhere in the tests, also as `builtins.StopIteration`."""
-    nodes = [node for source in sources for node in ast.walk(ast.parse(source))]
+    nodes = _all_nodes(sources)
     names = {node.id for node in nodes if isinstance(node, ast.Name)}
     names.update(node.attr for node in nodes if isinstance(node, ast.Attribute))
     return names & {ending.__name__ for ending in ENDINGS}
@@ -171,7 +224,7 @@ def _expected_endings(sources) -> set:
 
 def _list_attribute_bases(sources) -> set:
     """What tests use like a module: `math` in `math.isclose(…)`, which some datasets leave to the program to import."""
-    nodes = [node for source in sources for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Attribute)]
+    nodes = [node for node in _all_nodes(sources) if isinstance(node, ast.Attribute)]
     return {node.value.id for node in nodes if isinstance(node.value, ast.Name)}
 
 

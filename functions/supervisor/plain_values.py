@@ -86,6 +86,8 @@ def _from_json(value, handle):
     items = _from_json(content, handle)
     if kind == "dict":
         return dict(items)
+    if kind == "slice":  # of an index
+        return slice(*items)
     return _COLLECTIONS[kind](items)
 
 

@@ -4,7 +4,8 @@ Theory of operation. A case shares its machine with other cases and with whateve
 program was ready to run but did not run is not its own. The kernel counts it per thread (the second field of
 `schedstat`, "run delay"), and the hypervisor's share per CPU ("steal" in /proc/stat).
 
-    program time = max(wall - sum over samples of (the largest growth of any thread's run delay), busy) - growth of steal
+    program time = max(wall - waits, busy) - growth of steal
+    waits        = sum over samples of the largest growth of any thread's run delay
 
 A program of several threads or processes waits as long as the one that waited longest: the critical path can't have
 waited more. Taking that maximum between samples, not once at the end, also counts the waits of helpers that ended. Yet

@@ -13,7 +13,7 @@ import re
 from pytest_fixtures import fixture
 from pytest_marks import Row as param  # noqa: N813
 from pytest_marks import mark
-from remote_program import RemoteObject, UnusableTest
+from remote_program import RemoteObject, UnusableTest, note_judged
 
 __all__ = ["approx", "fail", "fixture", "importorskip", "mark", "param", "raises", "skip"]
 
@@ -76,8 +76,10 @@ def _raising(expected, match):
 
 def raises(expected_exception, *arguments, match=None, **named):
     kinds = expected_exception if type(expected_exception) is tuple else (expected_exception,)
-    if any(type(kind) is RemoteObject for kind in kinds):
-        raise Failed("what should be raised is no exception")
+    for kind in kinds:
+        if type(kind) is RemoteObject:
+            note_judged(kind)
+            raise Failed("what should be raised is no exception")
     if not arguments:
         return _raising(expected_exception, match)
     with _raising(expected_exception, match) as raised:
@@ -99,6 +101,7 @@ class approx:  # noqa: N801
     def __eq__(self, actual):
         expected = self._expected
         if type(actual) is RemoteObject:
+            note_judged(actual)
             return False
         if isinstance(expected, dict):
             same_keys = isinstance(actual, dict) and actual.keys() == expected.keys()

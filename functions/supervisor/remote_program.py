@@ -38,7 +38,8 @@ class UnusableTest(BaseException):
 
 class RemoteProgram:
     """`had_influence`: whether anything here may come from what the program does, so that it, and not the test, is at
-    fault for an error. `missing`: the names that were asked for and that it lacks. `questions`: how many were asked."""
+    fault for an error. `was_judged`: whether something of the program's was, without its being asked. `missing`: the
+    names that were asked for and that it lacks. `questions`: how many were asked."""
 
     def __init__(self, requests, answers):
         self._requests = requests
@@ -47,6 +48,7 @@ class RemoteProgram:
         self._exceptions = {}
         self._entered = {}  # questions so far when an object's `with` began, by its handle
         self.had_influence = False
+        self.was_judged = False
         self.questions = 0
         self.missing = set()
         self.is_gone = False
@@ -191,6 +193,7 @@ class RemoteObject:
 
     def __getattr__(self, name):
         if name in _JUDGING_METHODS:
+            note_judged(self)
             raise AttributeError("the program returned something that is no plain value, and has no %s" % name)
         return _of(self).do("getattr", _handle_of(self), name)
 
@@ -198,6 +201,7 @@ class RemoteObject:
         _of(self).do("setattr", _handle_of(self), name, value)
 
     def __eq__(self, other):
+        note_judged(self)
         return type(other) is RemoteObject and _of(self).do("eq", _handle_of(self), other) is True
 
     def __hash__(self):
@@ -216,6 +220,7 @@ class RemoteObject:
 def _forward(operation: str, is_among_objects: bool = False):
     def method(self, *operands):
         if is_among_objects and type(operands[0]) is not RemoteObject:
+            note_judged(self)
             return NotImplemented
         return _of(self).do(operation, _handle_of(self), *operands)
 
@@ -238,6 +243,11 @@ _JUDGING_METHODS = {
 }
 
 
+def note_judged(proxy: RemoteObject) -> None:
+    """The proxy is not what the tests expect, whatever the program would say to that."""
+    _of(proxy).was_judged = True
+
+
 def _of(proxy: RemoteObject) -> RemoteProgram:
     return object.__getattribute__(proxy, "_program")
 
@@ -247,6 +257,8 @@ def _handle_of(proxy: RemoteObject) -> int:
 
 
 def _pack_other(value):
+    if type(value) is slice:
+        return {"slice": plain_values.to_json([value.start, value.stop, value.step], _pack_other)}
     return {"handle": _handle_of(value)} if type(value) is RemoteObject else None
 
 

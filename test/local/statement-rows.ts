@@ -115,6 +115,34 @@ const right: readonly Omit<StatementRow, "verdict">[] = [
     source: swallowing,
   },
   {
+    name: "names of Python's library that the tests forgot to import",
+    tests: [
+      "assert Counter(f('aab')) == Counter({'a': 2, 'b': 1}) and isclose(sqrt(len(f('ab'))), 2 ** 0.5)\nx: List[int] = []\nassert list(chain(f('a'), x)) == ['a']",
+    ],
+    source: "def f(x): return list(x)\ndef Counter(x): return 1 / 0\ndef chain(*x): return 1 / 0",
+  },
+  {
+    name: "functions whose names Python's library has, too",
+    tests: [
+      "assert product(2, 3) == 6",
+      "assert gcd(4, 6) == 2 and lcm(4, 6) == 12",
+      "assert isclose(hypot(3, 4), 5.0)",
+    ],
+    source:
+      "def product(a, b): return a * b\ndef gcd(a, b): return a if b == 0 else gcd(b, a % b)\ndef lcm(a, b): return a * b // gcd(a, b)\ndef hypot(a, b): return (a * a + b * b) ** 0.5\ndef isclose(a, b): return 1 / 0",
+  },
+  {
+    name: "a class whose name Python's library has, too",
+    tests: pytest("def test_a():\n    c = Counter()\n    c.add(2)\n    assert c.total == 2"),
+    source: "class Counter:\n    total = 0\n    def add(self, n): self.total += n",
+  },
+  {
+    name: "a slice of an object",
+    tests: ["assert Row([1, 2, 3])[1:] == [2, 3] and Row([1, 2, 3])[::2] == [1, 3]"],
+    source:
+      "class Row:\n    def __init__(self, x): self.x = x\n    def __getitem__(self, i): return self.x[i]",
+  },
+  {
     name: "a file that only fails by saying so",
     tests: pytest("def test_a():\n    if f(1) != 1: pytest.fail('wrong')"),
     source: "def f(x): return x",
@@ -153,6 +181,50 @@ const wrong: readonly StatementRow[] = [
     ),
     source:
       "class Loud:\n    def __enter__(self): pass\n    def __exit__(self, *_): raise ValueError\ndef f(x): return x",
+    verdict: "wrong_output",
+  },
+  {
+    name: "a Counter of its own, where the tests forgot to import theirs",
+    tests: ["assert Counter(f(3)) == Counter([1, 2, 2])"],
+    source: "def Counter(x): return 0\ndef f(x): return 0",
+    verdict: "wrong_output",
+  },
+  {
+    name: "an isclose of its own, in a check",
+    tests: check("assert isclose(candidate(3), 4.5)"),
+    source: "def isclose(*_): return True\ndef f(x): return x",
+    verdict: "wrong_output",
+  },
+  {
+    name: "a Counter of its own, behind a star",
+    tests: pytest("def test_a(): assert Counter(f(3)) == Counter([1, 2, 2])"),
+    source: "def Counter(x): return 0\ndef f(x): return 0",
+    verdict: "wrong_output",
+  },
+  {
+    name: "a constant that is an object",
+    tests: ["assert LIMIT == 3"],
+    source: "LIMIT = object()",
+    verdict: "wrong_output",
+  },
+  {
+    name: "an object where the test slices a list",
+    tests: ["assert f(3)[1:] == [2, 3]"],
+    source: "class Mine(list): pass\ndef f(x): return Mine([1, 2])",
+    verdict: "wrong_output",
+  },
+  {
+    name: "what is no exception, and should be raised",
+    tests: pytest("def test_a():\n    with pytest.raises(MyError): f(1)"),
+    source: "class MyError: pass\ndef f(x): return x",
+    verdict: "wrong_output",
+  },
+  {
+    name: "what is no exception, and should be raised, by unittest",
+    tests: pytest(
+      "import unittest\nclass TestF(unittest.TestCase):\n    def test_a(self):\n        with self.assertRaises(MyError): f(1)",
+    ),
+    source: "MyError = 3\ndef f(x): return x",
     verdict: "wrong_output",
   },
   {
@@ -255,6 +327,7 @@ const invalid: readonly (readonly [name: string, tests: unknown])[] = [
   ["a setup that fails", { test_list: ["assert f(1) == 1"], test_setup_code: "x = 1 / 0" }],
   ["a function that is handed over", ["assert f(lambda x: x) == 1"]],
   ["a fixture that isn't there", pytest("def test_a(capsys): assert f(1) == 1")],
+  ["a module that nobody has, under its short name", ["assert np.isclose(f(1), 1)"]],
   ["a file with a coroutine", pytest("async def test_a(): assert f(1) == 1\ndef test_b(): assert f(1) == 1")],
   ["a file without tests", pytest("class Other:\n    def test_a(self): assert f(1) == 1")],
   ["tests that end their process", check("import os\nassert candidate(1) == 1\nos._exit(0)")],
