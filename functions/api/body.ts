@@ -3,7 +3,12 @@
  */
 import { isUtf8 } from "node:buffer";
 import { createGunzip } from "node:zlib";
+import { readJson } from "../grading/json-value.ts";
+import { ExactJson, MOST_VALUES } from "../tasks/cursor.ts";
+import { formatPointer } from "./json-pointer.ts";
+import { type Place, type Scanned, scanJson } from "./json-scan.ts";
 import { Problem } from "./problem.ts";
+import { refuseRequest } from "./refused-request.ts";
 
 export const bodyLimits = {
   wireBytes: 6 * 1024 * 1024,
@@ -129,11 +134,38 @@ function parseJson(bytes: Buffer): unknown {
     throw new Problem("invalid_json", `The body's JSON is nested deeper than ${bodyLimits.nesting} levels.`);
   }
   const text = bytes.toString().replace(/^\uFEFF/, "");
+  let value: unknown;
   try {
-    return JSON.parse(text);
+    value = JSON.parse(text);
   } catch (error) {
     throw new Problem("invalid_json", describeSyntaxError(text, error), { cause: error });
   }
+  const { repeated, changed } = scanJson(text, areTests);
+  if (repeated !== null) throw refuseRepeatedKey(repeated);
+  for (const { place, text: exact } of changed) putExactly(value, place, exact);
+  return value;
+}
+
+function refuseRepeatedKey({ place, at }: NonNullable<Scanned["repeated"]>): Problem {
+  const detail = `stands there twice, at characters ${at[0]} and ${at[1]} of the body; only one can be meant`;
+  return refuseRequest([{ pointer: formatPointer(place), detail }]);
+}
+
+/** Tests tell 1 from 1.0: `tasks.NAME.tests`, and `samples[N].task.tests`. */
+function areTests(place: Place): boolean {
+  if (place.at(-1) !== "tests") return false;
+  if (place.length === 3) return place[0] === "tasks";
+  return place.length === 4 && place[0] === "samples" && place[2] === "task";
+}
+
+/** Puts what the text says in the place of what JavaScript made of it. */
+function putExactly(value: unknown, place: Place, text: string): void {
+  const reading = readJson(text, MOST_VALUES);
+  if (reading.kind !== "value") return; // more values than tests may hold, which is said where they are read
+  const holder = place
+    .slice(0, -1)
+    .reduce((inner: unknown, part) => (inner as Record<string, unknown>)[part], value);
+  (holder as Record<string, unknown>).tests = new ExactJson(reading.value);
 }
 
 /** Node's message quotes the text around the place; the place alone is enough, and leaks nothing into logs. */

@@ -34,7 +34,7 @@ export interface PreparedTask {
   /** Its weights are those of the cases that are run. */
   readonly scoring: Scoring;
   readonly failFast: boolean;
-  /** Of each input, which of the task's test cases it is; null: all are run, in order. */
+  /** Of each input, which of the task's test cases it is, where a choice was asked for; null: all are run, in order. */
   readonly caseNumbers: readonly number[] | null;
 }
 
@@ -85,7 +85,7 @@ function prepareTask(definition: TaskDefinition, testsHash: string, contentKey: 
     limits,
     scoring: { rule, weights: weights === null ? null : pick(weights) },
     failFast,
-    caseNumbers: chosen.length < matchers.length ? chosen : null,
+    caseNumbers: maxTests === null ? null : chosen,
   };
   return { kind: "ready", task };
 }

@@ -76,8 +76,17 @@ function isContainer(value: unknown): value is object {
   return typeof value === "object" && value !== null;
 }
 
+/** A value that was read from its text, and stands where JavaScript's own JSON reader would have lost some of it. */
+export class ExactJson {
+  readonly value: JsonValue;
+
+  constructor(value: JsonValue) {
+    this.value = value;
+  }
+}
+
 /**
- * A value as JavaScript's own JSON reader gives it. Whole numbers too large to be exact there become NaN, which no
+ * A value as JavaScript's own JSON reader gives it, or an exact one. Whole numbers too large to be exact there become NaN, which no
  * test may hold: what they were is lost.
  */
 export function fromParsedJson(value: unknown): JsonValue {
@@ -85,6 +94,7 @@ export function fromParsedJson(value: unknown): JsonValue {
     if (Number.isSafeInteger(value)) return new JsonInteger(String(value === 0 ? 0 : value));
     return Number.isInteger(value) ? Number.NaN : value;
   }
+  if (value instanceof ExactJson) return value.value;
   if (Array.isArray(value)) return value.map(fromParsedJson);
   if (typeof value !== "object" || value === null) return value as null | boolean | string;
   const members = new Map<string, JsonValue>();

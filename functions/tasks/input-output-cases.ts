@@ -175,9 +175,18 @@ function readArgument(reading: Reading, text: string, place: Place): string | nu
 }
 
 function keepExactly(reading: Reading, value: JsonValue, place: Place): string | null {
-  const detail =
-    "holds NaN, an infinity, or a whole number over 2^53 that is no longer exact: send 'tests' as a JSON text";
-  return writeJsonText(value) ?? complain(reading, place, detail);
+  if (isDeeperThan(value, mostLevels))
+    return complain(reading, place, `is nested deeper than ${mostLevels} levels`);
+  return writeJsonText(value) ?? complain(reading, place, "holds NaN or an infinity");
+}
+
+/** As deep as a value may be that a worker hands to a function, or takes from it. */
+const mostLevels = 100;
+
+function isDeeperThan(value: JsonValue, levels: number): boolean {
+  const members = Array.isArray(value) ? value : value instanceof Map ? [...value.values()] : null;
+  if (members === null) return false;
+  return levels === 0 || members.some((member) => isDeeperThan(member, levels - 1));
 }
 
 function areAll(texts: readonly (string | null)[]): texts is readonly string[] {

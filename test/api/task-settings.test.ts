@@ -131,9 +131,13 @@ describe("a task's scoring", () => {
     expect(numbersOf(again.results?.[0])).toEqual(numbersOf(first));
   });
 
-  it("tells no case numbers when all tests are run", async () => {
-    const { results } = await answerTo({ test_cases: cases, scoring: { max_tests: 4 } });
-    for (const verdict of results?.[0]?.verdicts ?? []) expect(verdict).not.toHaveProperty("case");
+  it("tells case numbers where so many tests are asked for that all are run, and none unasked", async () => {
+    const numbersOf = async (scoring: object) => {
+      const { results } = await answerTo({ test_cases: cases, scoring });
+      return results?.[0]?.verdicts?.map((verdict) => (verdict as { case?: number }).case);
+    };
+    expect(await numbersOf({ max_tests: 4 })).toEqual([0, 1, 2, 3]);
+    expect(await numbersOf({})).toEqual([undefined, undefined, undefined, undefined]);
   });
 
   it("says what was not run after a failure, without measures", async () => {

@@ -220,10 +220,16 @@ export const brokenRows: readonly BrokenRow[] = [
     "is a field that is not known",
   ],
   [
-    "a whole number that is no longer exact",
-    [{ ...call, input: [2 ** 60], output: 1 }],
-    "/0/input",
-    "no longer exact",
+    "an expected value that is nested too deep to be met",
+    JSON.stringify({ fn_name: "f", inputs: ["1"], outputs: [`${"[".repeat(101)}${"]".repeat(101)}`] }),
+    "",
+    "nested deeper than 100 levels",
+  ],
+  [
+    "an argument that is nested too deep to be handed over",
+    { fn_name: "f", inputs: [`${'{"a":'.repeat(101)}1${"}".repeat(101)}`], outputs: ["1"] },
+    "/inputs/0",
+    "nested deeper than 100 levels",
   ],
   ["a value that is not finite", [{ ...call, input: "NaN" }], "/0/input", "holds NaN"],
 

@@ -113,8 +113,9 @@ describe("a task of which not all is run", () => {
     expect(new Set(keys).size).toBe(changes.length);
   });
 
-  it("says nothing of case numbers when all are run", () => {
-    expect(prepare({ maxTests: 30 }).caseNumbers).toBeNull();
+  it("says case numbers wherever a choice is asked for, also of all", () => {
+    const { caseNumbers, inputs } = prepare({ maxTests: 30 });
+    expect(caseNumbers).toEqual(inputs.map((_, index) => index));
     expect(prepare({ maxTests: null }).caseNumbers).toBeNull();
   });
 
