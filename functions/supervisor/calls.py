@@ -6,7 +6,8 @@ the program: it can write any answer, at any time. So an answer is never more th
 program could have returned; what is right is decided elsewhere, by somebody who knows what was expected. Nobody here
 does.
 
-    {"before": source, "is_prelude_wanted": bool}     first, and not answered
+    {"before": source, "is_prelude_wanted": bool}     first, and not answered; with "has_typing" names of `typing` are
+                                                      there as builtins are
     {"function": name, "arguments": [...]}            a call with JSON values; with "returns" and a number, that
                                                       argument counts, as the call leaves it
     anything else                                     of tests that run elsewhere, see `library.py`
@@ -24,6 +25,7 @@ import json
 import os
 import sys
 import types
+import typing
 
 import plain_values
 import program
@@ -90,6 +92,9 @@ def _load(code, wish: dict) -> dict:
     module.__dict__.update(__file__=program.FILE_NAME, __builtins__=builtins)
     if wish.get("is_prelude_wanted"):
         module.__dict__.update(_prelude)
+    if wish.get("has_typing"):
+        for name in typing.__all__:
+            vars(builtins).setdefault(name, getattr(typing, name))
     sys.modules[MODULE_NAME] = sys.modules["__main__"] = module
     if wish.get("before"):
         exec(compile(wish["before"], "before.py", "exec", dont_inherit=True), module.__dict__)

@@ -90,9 +90,15 @@ def _run_asserts(test: dict, remote: RemoteProgram) -> None:
 
 def _run_check_function(test: dict, remote: RemoteProgram) -> None:
     namespace = _begin(test["before"], [test["source"]], remote)
-    candidate = namespace[test["entry_point"]] = _look_up(remote, test["entry_point"])
+    candidate = namespace[test["entry_point"]] = _find_entry_point(remote, test["entry_point"])
     _execute(test["source"], "test.py", namespace)
     namespace["check"](candidate)
+
+
+def _find_entry_point(remote: RemoteProgram, name: str):
+    """A function, or a method of a new object as in `Solution().add`."""
+    kind, _, method = name.rpartition("().")
+    return getattr(_look_up(remote, kind)(), method) if kind else _look_up(remote, name)
 
 
 def _run_pytest(test: dict, remote: RemoteProgram) -> None:
@@ -125,7 +131,8 @@ def _begin(before: str, sources, remote: RemoteProgram) -> dict:
     unknown -= set(namespace)
     module = SolutionModule(remote)
     sys.modules["solution"] = namespace["solution"] = module
-    unknown.discard("solution")
+    if not _calls_solution(sources):
+        unknown.discard("solution")
     remote.load(before)
     if not unknown and not _imports_solution(sources):
         unknown = {name for name in used if callable(vars(builtins).get(name))} - defined - {"candidate"}
@@ -173,6 +180,12 @@ def _is_called_with_another(name: str, unknown: set, sources) -> bool:
             if called & (unknown - {name}):
                 return True
     return False
+
+
+def _calls_solution(sources) -> bool:
+    """Whether `solution` is the name of a function that is tested."""
+    calls = [node for node in _all_nodes(sources) if isinstance(node, ast.Call)]
+    return any(isinstance(call.func, ast.Name) and call.func.id == "solution" for call in calls)
 
 
 def _all_nodes(sources):

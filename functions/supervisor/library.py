@@ -4,7 +4,8 @@
     {"call": handle, "arguments": [list, dict]}          {"value": …} {"raised": {…}}, "changed": list where it was
     {"do": operation, "handle": n, "arguments": list}    {"value": …} {"raised": {…}}
 
-Values are those of `plain_values.py`; what is none is a handle, a number under which it is kept here. Everything runs
+Values are those of `plain_values.py`; what is none is a handle, a number under which it is kept here. In arguments it may
+be the name of a builtin, too. Everything runs
 in the program's own process: nothing that is said from here is more than data.
 """
 
@@ -78,7 +79,7 @@ class Library:
     def _answer(self, request: dict) -> dict:
         if "look_up" in request:
             return self._look_up(request["look_up"])
-        values = plain_values.from_json(request["arguments"], self._kept.__getitem__)
+        values = plain_values.from_json(request["arguments"], self._find)
         if "do" in request:
             return {"value": self._pack(OPERATIONS[request["do"]](self._kept[request["handle"]], *values))}
         arguments, named = values
@@ -95,6 +96,10 @@ class Library:
         if isinstance(found, type) and issubclass(found, Exception):
             return {"exception": _builtin_base(found)}
         return {"value": self._pack(found)}
+
+    def _find(self, handle):
+        """What is kept here, by its number; or a builtin type or function, by its name."""
+        return getattr(builtins, handle) if type(handle) is str else self._kept[handle]
 
     def _pack(self, value):
         return plain_values.to_json(value, self._keep)

@@ -55,7 +55,7 @@ class RemoteProgram:
         self.expected_endings = set()
 
     def load(self, before: str) -> None:
-        self._send({"before": before})
+        self._send({"before": before, "has_typing": True})
 
     def look_up(self, name: str):
         """What the program calls by this name; raises AttributeError."""
@@ -259,7 +259,10 @@ def _handle_of(proxy: RemoteObject) -> int:
 def _pack_other(value):
     if type(value) is slice:
         return {"slice": plain_values.to_json([value.start, value.stop, value.step], _pack_other)}
-    return {"handle": _handle_of(value)} if type(value) is RemoteObject else None
+    if type(value) is RemoteObject:
+        return {"handle": _handle_of(value)}
+    name = getattr(value, "__name__", None) if type(value) in (type, type(len)) else None
+    return {"handle": name} if name is not None and vars(builtins).get(name) is value else None
 
 
 def _builtin_exception(name) -> type:

@@ -57,8 +57,14 @@ export function buildCases(
     const read = readAll(reading, cases, readStdinCase);
     return read && { tests: { kind: "stdin", cases: read }, casePlaces: places };
   }
-  const read = readAll(reading, cases, readCallCase);
+  const read = decideWrapping(readAll(reading, cases, readCallCase));
   return read && { tests: { kind: "call", functionName: first.name, cases: read }, casePlaces: places };
+}
+
+/** Outputs are in lists of one in all cases of a task or in none: a program can't have the benefit of each. */
+function decideWrapping(cases: readonly CallCase[] | null): CallCase[] | null {
+  const mayBeWrapped = cases?.every((single) => single.mayBeWrapped) ?? false;
+  return cases?.map((single) => ({ ...single, mayBeWrapped })) ?? null;
 }
 
 function readMode(

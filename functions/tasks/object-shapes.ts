@@ -34,6 +34,9 @@ interface Shape {
   readonly read: ReadShape;
 }
 
+/** As code_contests has them, each with an `input` and an `output` column. */
+const testColumns = ["public_tests", "private_tests", "generated_tests"];
+
 /** Reads what another field holds whole: a list, an object or a text. */
 export type ReadInner = (reading: Reading, cursor: Cursor) => TestsFound | null;
 
@@ -47,9 +50,11 @@ function listShapes(readInner: ReadInner): readonly Shape[] {
     };
   return [
     { mark: "inputs", others: ["outputs", "fn_name", "returns", "assert_case", "remote"], read: readColumns },
+    { mark: "assert_case", others: ["fn_name"], read: readAssertCase },
     { mark: "test_cases", others: ["fn_name", "language"], read: readNamedList },
     { mark: "public_test_cases", others: ["private_test_cases", "metadata"], read: readPublicAndPrivate },
     { mark: "private_test_cases", others: ["public_test_cases", "metadata"], read: readPublicAndPrivate },
+    ...testColumns.map((mark) => ({ mark, others: testColumns, read: readTestColumns })),
     {
       mark: "official_tests",
       others: [
@@ -110,23 +115,62 @@ function readColumns(reading: Reading, fields: Fields, place: Place): TestsFound
   if (remote !== undefined && remote.value !== false) {
     return complain(reading, remote.place, "says that the tests are elsewhere: they must be in the request");
   }
-  const inputs = readColumn(reading, fields, "inputs", place);
-  if (inputs === null) return null;
   const asserts = fields.get("assert_case");
-  if (asserts !== undefined) return readAssertColumn(reading, fields, asserts, inputs);
-  const outputs = readColumn(reading, fields, "outputs", place);
-  if (outputs === null) return null;
-  if (inputs.length !== outputs.length) {
-    const detail = `has ${outputs.length} items, and 'inputs' has ${inputs.length}`;
-    return complain(reading, placeWithin(place, "outputs"), detail);
+  if (asserts !== undefined) {
+    const inputs = readColumn(reading, fields, "inputs", place);
+    return inputs === null ? null : readAssertColumn(reading, asserts, inputs);
   }
-  const cases = inputs.map((input, index): RawCase => {
-    const output = outputs[index] as Cursor;
-    return { place: input.place, input, output, types: [], functionName: undefined };
-  });
+  const cases = readPairs(reading, fields, ["inputs", "outputs"], place);
+  if (cases === null) return null;
   const found = buildCases(reading, cases, fields.get("fn_name"));
   const returns = fields.get("returns");
   return found === null || returns === undefined ? found : readReturns(reading, found, returns);
+}
+
+/** Two columns of the same length, as cases. */
+function readPairs(
+  reading: Reading,
+  fields: Fields,
+  [inputName, outputName]: readonly [string, string],
+  place: Place,
+): RawCase[] | null {
+  const inputs = readColumn(reading, fields, inputName, place);
+  const outputs = inputs === null ? null : readColumn(reading, fields, outputName, place);
+  if (inputs === null || outputs === null) return null;
+  if (inputs.length !== outputs.length) {
+    const detail = `has ${outputs.length} items, and '${inputName}' has ${inputs.length}`;
+    return complain(reading, placeWithin(place, outputName), detail);
+  }
+  const readsInput = fields.get("fn_name") === undefined;
+  return inputs.map((column, index): RawCase => {
+    const output = outputs[index] as Cursor;
+    const input = readsInput && column.value === null ? { ...column, value: "" } : column; // so APPS has empty ones
+    return { place: input.place, input, output, types: [], functionName: undefined };
+  });
+}
+
+/** One after the other; some of the three may be empty. */
+function readTestColumns(reading: Reading, fields: Fields, place: Place): TestsFound | null {
+  const cases: RawCase[] = [];
+  for (const name of testColumns) {
+    const tests = fields.get(name);
+    if (tests === undefined || tests.value === null) continue;
+    const opened = openText(reading, tests);
+    if (opened === null) return null;
+    if (!(opened.value instanceof Map))
+      return complain(reading, opened.place, `must be an object, not ${nameType(opened.value)}`);
+    const columns = readFields(reading, opened.value, opened.place, ["input", "output"]);
+    if ([...columns.values()].every(({ value }) => isList(value) && value.length === 0)) continue;
+    const found = readPairs(reading, columns, ["input", "output"], opened.place);
+    if (found === null) return null;
+    cases.push(...found);
+  }
+  return checkCount(reading, cases.length, place) ? buildCases(reading, cases, undefined) : null;
+}
+
+/** verl: asserts alone, and the name of the function that they call. */
+function readAssertCase(reading: Reading, fields: Fields): TestsFound | null {
+  return readAsserts(reading, fields.get("assert_case") as Cursor);
 }
 
 /** Functions that change an argument in place say which: `"argument 0"`. */
@@ -155,20 +199,10 @@ function readColumn(reading: Reading, fields: Fields, name: string, place: Place
 }
 
 /** Asserts beside columns that are there for their length only. */
-function readAssertColumn(
-  reading: Reading,
-  fields: Fields,
-  asserts: Cursor,
-  inputs: readonly Cursor[],
-): TestsFound | null {
+function readAssertColumn(reading: Reading, asserts: Cursor, inputs: readonly Cursor[]): TestsFound | null {
   const other = inputs.find(({ value }) => value !== "" && value !== null);
-  if (other !== undefined || fields.get("fn_name") !== undefined) {
-    return complain(
-      reading,
-      other?.place ?? asserts.place,
-      "stands beside 'assert_case': a task has one kind of test",
-    );
-  }
+  if (other !== undefined)
+    return complain(reading, other.place, "stands beside 'assert_case': a task has one kind of test");
   return readAsserts(reading, asserts);
 }
 

@@ -58,8 +58,9 @@ export function readCheckFunction(reading: Reading, fields: Fields, place: Place
   const source = readSource(reading, fields, "test", place);
   const entryPoint = readOptionalText(reading, fields.get("entry_point"));
   if (source === null) return null;
-  if (!/^[\p{ID_Start}_][\p{ID_Continue}]*$/u.test(entryPoint)) {
-    return complain(reading, placeWithin(place, "entry_point"), "must be the name of a Python function");
+  if (!/^(?:Solution\(\)\.)?[\p{ID_Start}_][\p{ID_Continue}]*$/u.test(entryPoint)) {
+    const detail = "must be the name of a Python function, or of a method as in 'Solution().name'";
+    return complain(reading, placeWithin(place, "entry_point"), detail);
   }
   if (!/\bdef +check\b/.test(source)) {
     return complain(reading, placeWithin(place, "test"), "must define the function 'check'");

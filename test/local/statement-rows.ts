@@ -137,6 +137,46 @@ const right: readonly Omit<StatementRow, "verdict">[] = [
     source: "class Counter:\n    total = 0\n    def add(self, n): self.total += n",
   },
   {
+    name: "a method of a new object, as a check's entry point",
+    tests: {
+      prompt: "from typing import *",
+      entry_point: "Solution().add",
+      test: "def check(candidate):\n    assert candidate(a=1, b=2) == 3\n    assert candidate(2, 2) == 4\n",
+    },
+    source: "class Solution:\n    def add(self, a: int, b: int) -> int: return a + b",
+  },
+  {
+    name: "a function named solution",
+    tests: "def test_a():\n    assert solution(2) == 4\n",
+    source: "def solution(n): return n * 2",
+  },
+  {
+    name: "types and functions of Python's own as arguments",
+    tests: [
+      "assert keep([1, 'a', 2.5], str) == ['a'] and keep([1, 'a'], (int, float)) == [1] and apply(len, 'ab') == 2",
+    ],
+    source: "def keep(xs, t): return [x for x in xs if isinstance(x, t)]\ndef apply(f, x): return f(x)",
+  },
+  {
+    name: "annotations that the program forgot to import",
+    tests: {
+      functional:
+        "def check(candidate):\n    assert candidate(nums=[3, 1, 5]) == 9\n\ncheck(Solution().total)",
+    },
+    source:
+      "class Solution:\n    def total(self, nums: List[int], best: Optional[int] = None) -> int: return sum(nums)",
+  },
+  {
+    name: "asserts with the function's name beside them, as in verl",
+    tests: {
+      fn_name: "f",
+      assert_case: ["assert f(1) == 2", "assert f(2) == 3"],
+      inputs: ["", ""],
+      outputs: [null, null],
+    },
+    source: "def f(x): return x + 1",
+  },
+  {
     name: "a slice of an object",
     tests: ["assert Row([1, 2, 3])[1:] == [2, 3] and Row([1, 2, 3])[::2] == [1, 3]"],
     source:
@@ -226,6 +266,22 @@ const wrong: readonly StatementRow[] = [
     ),
     source: "MyError = 3\ndef f(x): return x",
     verdict: "wrong_output",
+  },
+  {
+    name: "an annotation's name that is asked for, and that only Python has",
+    tests: ["assert List == 3 or True\nassert Optional(1)"],
+    source: "x = 1",
+    verdict: "runtime_error",
+  },
+  {
+    name: "a method that the class lacks",
+    tests: {
+      prompt: "",
+      entry_point: "Solution().add",
+      test: "def check(candidate): assert candidate(1, 2) == 3",
+    },
+    source: "class Solution: pass",
+    verdict: "runtime_error",
   },
   {
     name: "an inherited test",

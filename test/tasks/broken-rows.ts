@@ -143,7 +143,27 @@ export const brokenRows: readonly BrokenRow[] = [
     "/inputs/0/1",
     "must be a text, not a number",
   ],
-  ["an input that is null", { inputs: [null], outputs: ["2"] }, "/inputs/0", "not null"],
+  ["an input that is null", [{ input: null, output: "2" }], "/0", "has no 'input'"],
+  ["a call's input that is null", { inputs: [null], outputs: ["2"], fn_name: "f" }, "/inputs/0", "not null"],
+  ["an output that is null", { inputs: ["2"], outputs: [null] }, "/outputs/0", "not null"],
+  [
+    "columns of code_contests of different lengths",
+    { public_tests: { input: ["1", "2"], output: ["1"] } },
+    "/public_tests/output",
+    "has 1 items, and 'input' has 2",
+  ],
+  [
+    "code_contests without a test",
+    { public_tests: { input: [], output: [] }, private_tests: null },
+    "",
+    "no test case",
+  ],
+  [
+    "columns of code_contests that are none",
+    { generated_tests: ["1"] },
+    "/generated_tests",
+    "must be an object",
+  ],
   [
     "an unknown type",
     [

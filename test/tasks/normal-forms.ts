@@ -34,6 +34,7 @@ const pytest: TaskTests = {
 
 export const normalForms: Readonly<Record<string, TaskTests>> = {
   list: sums,
+  code_contests: sums,
   verification_info: sums,
   python_repr: sums,
   columns: sums,

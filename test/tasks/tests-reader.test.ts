@@ -131,6 +131,22 @@ describe("values of calls", () => {
   });
 });
 
+describe("outputs of calls in lists of one", () => {
+  const wrapping = (outputs: unknown[]) => {
+    const tests = readCases({ fn_name: "f", inputs: outputs.map(() => [1]), outputs });
+    return tests.kind === "call" ? tests.cases.map(({ mayBeWrapped }) => mayBeWrapped) : null;
+  };
+
+  it.each([
+    ["all of them may be wrapped", [[1], [[2]], ["x"]], true],
+    ["none, as one is no list", [[1], 2], false],
+    ["none, as one is a list of two", [[1], [1, 2]], false],
+    ["none, as one is empty", [[1], []], false],
+  ])("%s", (_, outputs, expected) => {
+    expect(wrapping(outputs)).toEqual(outputs.map(() => expected));
+  });
+});
+
 describe("a row that can't be read", () => {
   it.each([...brokenRows, ...brokenTexts])(
     "is refused before any worker is asked for: %s",

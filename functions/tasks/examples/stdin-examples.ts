@@ -23,6 +23,16 @@ export const stdinExamples: readonly ShapeExample[] = [
   },
   {
     ...sum,
+    name: "code_contests",
+    source: "deepmind/code_contests: an object of `public_tests`, `private_tests` and `generated_tests`",
+    tests: {
+      public_tests: { input: ["1 2\n"], output: ["3\n"] },
+      private_tests: { input: [], output: [] },
+      generated_tests: { input: ["40 2\n"], output: ["42\n"] },
+    },
+  },
+  {
+    ...sum,
     name: "verification_info",
     source: "open-r1/verifiable-coding-problems-python `verification_info`",
     tests: {
