@@ -236,7 +236,7 @@ def _expected_endings(sources) -> set:
 
 
 def _list_attribute_bases(sources) -> set:
-    """What tests use like a module: `math` in `math.isclose(…)`, which some datasets leave to the program to import."""
+    """What tests use like a module: `math` in `math.isclose(…)`, which datasets leave to the program to import."""
     nodes = [node for node in _all_nodes(sources) if isinstance(node, ast.Attribute)]
     return {node.value.id for node in nodes if isinstance(node.value, ast.Name)}
 

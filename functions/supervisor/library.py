@@ -4,8 +4,8 @@
     {"call": handle, "arguments": [list, dict]}          {"value": …} {"raised": {…}}, "changed": list where it was
     {"do": operation, "handle": n, "arguments": list}    {"value": …} {"raised": {…}}
 
-Values are those of `plain_values.py`; what is none is a handle, a number under which it is kept here. In arguments it may
-be the name of a builtin, too. Everything runs
+Values are those of `plain_values.py`. What is none is a handle: a number under which it is kept here, a value of
+`library_values.py`, or in arguments the name of a builtin. Everything runs
 in the program's own process: nothing that is said from here is more than data.
 """
 
@@ -15,6 +15,7 @@ import builtins
 import json
 import operator
 
+import library_values
 import plain_values
 
 OPERATIONS = {
@@ -98,13 +99,18 @@ class Library:
         return {"value": self._pack(found)}
 
     def _find(self, handle):
-        """What is kept here, by its number; or a builtin type or function, by its name."""
+        """What is kept here, by its number; or a builtin type or function, by its name; or a value of the library."""
+        if type(handle) is list:
+            return library_values.from_data(*handle)
         return getattr(builtins, handle) if type(handle) is str else self._kept[handle]
 
     def _pack(self, value):
         return plain_values.to_json(value, self._keep)
 
     def _keep(self, value) -> dict:
+        data = library_values.to_data(value)
+        if data is not None:
+            return {"handle": self._pack(data)}
         handle = self._handles.get(id(value))
         if handle is None:
             handle = self._handles[id(value)] = len(self._kept)

@@ -78,7 +78,7 @@ def _from_json(value, handle):
         return value
     ((kind, content),) = value.items()
     if kind == "handle":
-        return handle(content)
+        return handle(_from_json(content, handle))
     if kind == "bytes":
         return bytes.fromhex(content)
     if kind == "complex":
@@ -86,8 +86,6 @@ def _from_json(value, handle):
     items = _from_json(content, handle)
     if kind == "dict":
         return dict(items)
-    if kind == "slice":  # of an index
-        return slice(*items)
     return _COLLECTIONS[kind](items)
 
 

@@ -15,7 +15,8 @@ import sys
 import threading
 import types
 
-FILE_NAME = "main.py"
+NAME = "main.py"
+FILE_NAME = "/tmp/" + NAME  # whole, as an interpreter makes it: it is found from every directory
 _STDOUT_FLUSH_FAILED = 120  # CPython's own exit code for it
 _EXIT_CODE_OVERFLOW = 255
 _COMPILER_FAULTS = (SyntaxError, ValueError, MemoryError, RecursionError, OverflowError)
@@ -136,7 +137,7 @@ def _finish_like_the_interpreter(exit_code: int) -> int:
 def flush_standard_streams() -> bool:
     """Whether standard output, if the program left one open, took everything."""
     try:
-        if sys.stdout is not None and not getattr(sys.stdout, "closed", False):
+        if sys.stdout is not None and not _is_detached(sys.stdout) and not getattr(sys.stdout, "closed", False):
             sys.stdout.flush()
         is_flushed = True
     except BaseException:
@@ -146,6 +147,14 @@ def flush_standard_streams() -> bool:
     except BaseException:
         pass
     return is_flushed
+
+
+def _is_detached(stream) -> bool:
+    """Whether the program took the buffer out of the stream, which is its own to flush then."""
+    try:
+        return type(stream) is io.TextIOWrapper and stream.buffer is None
+    except ValueError:
+        return True
 
 
 def _tear_down_main() -> None:

@@ -16,6 +16,7 @@ import dis
 import json
 import types
 
+import library_values
 import plain_values
 
 _read = json.JSONDecoder().decode
@@ -133,6 +134,8 @@ class RemoteProgram:
             raise self._gone() from None
 
     def _object(self, handle):
+        if type(handle) is list and len(handle) == 2 and type(handle[0]) is str:
+            return library_values.from_data(*handle)
         if type(handle) is not int:
             raise plain_values.NotPlain("no handle")
         if handle not in self._objects:
@@ -257,8 +260,9 @@ def _handle_of(proxy: RemoteObject) -> int:
 
 
 def _pack_other(value):
-    if type(value) is slice:
-        return {"slice": plain_values.to_json([value.start, value.stop, value.step], _pack_other)}
+    data = library_values.to_data(value)
+    if data is not None:
+        return {"handle": plain_values.to_json(data, _pack_other)}
     if type(value) is RemoteObject:
         return {"handle": _handle_of(value)}
     name = getattr(value, "__name__", None) if type(value) in (type, type(len)) else None

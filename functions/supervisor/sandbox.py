@@ -49,8 +49,8 @@ _FIXED_LIMITS = (
     (resource.RLIMIT_MEMLOCK, 0),
     (resource.RLIMIT_MSGQUEUE, 0),
     (resource.RLIMIT_SIGPENDING, 64),
-    (resource.RLIMIT_STACK, 64 << 20),
 )
+_STACK_BYTES = 64 << 20
 _JOB_ANCILLARY_BYTES = socket.CMSG_SPACE(4 * _MAX_FD_COUNT)
 
 
@@ -86,7 +86,7 @@ class Sandbox:
         except program.RejectedSource as error:
             channel.send(b"S" + str(error).encode("utf-8", "replace")[:2000])
             os._exit(0)
-        _write_file("/tmp/" + program.FILE_NAME, source)
+        _write_file(program.FILE_NAME, source)
         del source
         self._forget_supervisor_modules()
         if kind == CHECK_JOB:
@@ -109,8 +109,8 @@ class Sandbox:
         """A program's `import program` finds its own file, not ours."""
         for name in self._own_modules:
             del sys.modules[name]
-        sys.argv = [program.FILE_NAME]
-        sys.orig_argv = [sys.executable, program.FILE_NAME]
+        sys.argv = [program.NAME]
+        sys.orig_argv = [sys.executable, program.NAME]
         sys.path[:] = self._program_path
 
 
@@ -160,11 +160,16 @@ def _lay_out_files(fds) -> None:
 
 
 def zygote_limits(settings: dict):
-    """Limits that hold for every child; the zygote takes them on first, since a child can only tighten them."""
-    return _FIXED_LIMITS + (
+    """(limit, soft, hard) that hold for every child; the zygote takes them on first, since a child can only tighten
+    them. But a program may ask for a larger stack, as many do before they recurse: what it then uses is memory like any
+    other."""
+    hard_stack = resource.getrlimit(resource.RLIMIT_STACK)[1]
+    soft_stack = _STACK_BYTES if hard_stack == resource.RLIM_INFINITY else min(_STACK_BYTES, hard_stack)
+    fixed = _FIXED_LIMITS + (
         (resource.RLIMIT_FSIZE, settings["temporary_bytes"]),
         (resource.RLIMIT_NPROC, settings["processes"]),
     )
+    return [(limit, value, value) for limit, value in fixed] + [(resource.RLIMIT_STACK, soft_stack, hard_stack)]
 
 
 def _own_schedstat():

@@ -333,4 +333,4 @@ def program_environment() -> dict:
     """All that a program finds in its environment; the zygote starts with it and its children inherit it."""
     interpreter_bin = os.path.dirname(os.path.realpath(sys.executable))
     path = [interpreter_bin] + [p for p in ("/usr/local/bin", "/usr/bin", "/bin") if p != interpreter_bin]
-    return {"PATH": ":".join(path), "HOME": "/tmp", "LANG": "C.UTF-8", "PYTHONHASHSEED": "0"}
+    return {"PATH": ":".join(path), "HOME": "/tmp", "LOGNAME": "nobody", "LANG": "C.UTF-8", "PYTHONHASHSEED": "0"}

@@ -180,10 +180,10 @@ class Zygote:
             kernel.clear_inheritable_capabilities()
         kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
         signal.signal(signal.SIGINT, signal.default_int_handler)  # a supervisor in the background ignores it
-        for limit, value in sandbox.zygote_limits(self._settings):
+        for limit, soft, hard in sandbox.zygote_limits(self._settings):
             # Root is exempt from the process limit; an ordinary user would lose the fork for its next child.
             if not (rootless and limit == resource.RLIMIT_NPROC):
-                resource.setrlimit(limit, (value, value))
+                resource.setrlimit(limit, (soft, hard))
 
 
 def is_rootless(highest_uid: int) -> bool:

@@ -177,6 +177,23 @@ const right: readonly Omit<StatementRow, "verdict">[] = [
     source: "def f(x): return x + 1",
   },
   {
+    name: "values of Python's library, both ways",
+    tests: [
+      `import array, datetime as d, decimal, fractions, uuid
+from collections import deque
+values = [decimal.Decimal("1.50"), fractions.Fraction(1, 3), d.date(2020, 2, 29), d.datetime(2020, 1, 1, 2, 3, 4, 5),
+    d.datetime(2020, 1, 1, tzinfo=d.timezone.utc), d.time(1, 2, 3), d.timedelta(days=-1, seconds=5), uuid.UUID(int=7),
+    range(1, 9, 2), deque([1, d.date(2020, 1, 1)], 3), array.array("d", [1.5]), slice(1, None, (2,))]
+for value in values:
+    same = f(value)
+    assert same == value and type(same) is type(value) and same.__reduce__ is not None, value
+assert f(values) == values and f({d.date(2020, 1, 1): {decimal.Decimal(2)}}) == {d.date(2020, 1, 1): {decimal.Decimal(2)}}
+assert half(3) == decimal.Decimal("1.5") and str(f(decimal.Decimal("1.50"))) == "1.50"`,
+    ],
+    source:
+      "import decimal\nimport datetime\ndef f(x):\n    assert not isinstance(x, str)\n    return x\ndef half(x): return decimal.Decimal(x) / 2",
+  },
+  {
     name: "a slice of an object",
     tests: ["assert Row([1, 2, 3])[1:] == [2, 3] and Row([1, 2, 3])[::2] == [1, 3]"],
     source:
@@ -282,6 +299,13 @@ const wrong: readonly StatementRow[] = [
     },
     source: "class Solution: pass",
     verdict: "runtime_error",
+  },
+  {
+    name: "a date that is none",
+    tests: ["import datetime\nassert f(1) == datetime.date(2020, 1, 1)"],
+    source:
+      "import datetime\nclass Day(datetime.date):\n    def __eq__(self, other): return True\n    __hash__ = datetime.date.__hash__\n    def isoformat(self): return '2020-01-01'\ndef f(x): return Day(1999, 1, 1)",
+    verdict: "wrong_output",
   },
   {
     name: "an inherited test",

@@ -157,7 +157,7 @@ block = mmap.mmap(-1, 1 << 20)
 address = ctypes.addressof(ctypes.c_char.from_buffer(block))
 attempt("lock", lambda: "locked" if libc.mlock(ctypes.c_void_p(address), 1 << 20) == 0 else None)
 attempt("lock all", lambda: "locked" if libc.mlockall(3) == 0 else None)
-for limit in (resource.RLIMIT_NPROC, resource.RLIMIT_NOFILE, resource.RLIMIT_FSIZE, resource.RLIMIT_STACK):
+for limit in (resource.RLIMIT_NPROC, resource.RLIMIT_NOFILE, resource.RLIMIT_FSIZE):
     soft, hard = resource.getrlimit(limit)
     def more():
         try: return resource.setrlimit(limit, (hard + 1, hard + 1)) or f"raised from {hard}"

@@ -33,7 +33,7 @@ report()
 for path in glob.glob("/proc/[0-9]*/environ") + glob.glob("/proc/[0-9]*/task/*/environ") + ["/proc/self/environ", "/proc/1/environ"]:
     attempt(path, lambda: MARKER.search(open(path, "rb").read()))
 for name, value in os.environ.items(): attempt(name, lambda: MARKER.search(value.encode()))
-names = set(os.environ) - {"PATH", "HOME", "LANG", "PYTHONHASHSEED"}
+names = set(os.environ) - {"PATH", "HOME", "LANG", "LOGNAME", "PYTHONHASHSEED"}
 if names: found.append(f"variables {names}")
 report()
 `,

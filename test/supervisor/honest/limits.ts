@@ -217,4 +217,27 @@ for folder in ("/tmp", "/dev/shm"):
 `,
     ends: { stdout: "ENOSPC True\nENOSPC True\n" },
   },
+  {
+    name: "a stack that it asks for, for deep recursion",
+    source: `
+import resource, sys, threading
+resource.setrlimit(resource.RLIMIT_STACK, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+sys.setrecursionlimit(10**6)
+threading.stack_size(2**26)
+def depth(n): return n if n == 0 else 1 + depth(n - 1)
+thread = threading.Thread(target=lambda: print(depth(50_000)))
+thread.start(); thread.join()
+`,
+    limits: { memory_mib: 256 },
+    ends: { stdout: "50000\n" },
+  },
+  {
+    name: "a stack that it asks for, up to a number",
+    source: `
+import resource, sys
+resource.setrlimit(resource.RLIMIT_STACK, (2**28, -1))
+print(resource.getrlimit(resource.RLIMIT_STACK)[0] == 2**28)
+`,
+    ends: { stdout: "True\n" },
+  },
 ];

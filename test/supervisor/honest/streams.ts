@@ -209,4 +209,22 @@ print({"deep": "[" * 30000 + "]" * 30000, "nan": "[NaN, Infinity, 1e999]", "line
         '{"type":"summary","cases":0}\n',
       ]),
   },
+  {
+    name: "standard output whose buffer is taken out is flushed by who has it",
+    source: `
+import codecs, io, sys
+sys.stdout = codecs.getwriter("utf-8")(sys.stdout.detach())
+print("é")
+`,
+    ends: { stdout: "é\n", exit_code: 0 },
+  },
+  {
+    name: "standard output that is wrapped again is flushed once",
+    source: `
+import io, sys
+sys.stdout = io.TextIOWrapper(sys.stdout.detach(), encoding="utf-8", write_through=True)
+print("é")
+`,
+    ends: { stdout: "é\n", exit_code: 0 },
+  },
 ];

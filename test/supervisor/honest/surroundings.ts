@@ -56,7 +56,7 @@ print(open("link").read(), os.stat("link").st_size)
     ends: { stdout: "/tmp True []\nkept 4\n" },
   },
   {
-    name: "its environment is the four variables",
+    name: "its environment is the five variables",
     source: `
 import os, subprocess
 print(sorted(os.environ), os.environ["PYTHONHASHSEED"], "UTF-8" in os.environ["LANG"].upper())
@@ -66,8 +66,8 @@ print(os.path.isdir(os.environ["HOME"]), os.access(os.path.expanduser("~"), os.W
 `,
     ends: {
       stdout: [
-        "['HOME', 'LANG', 'PATH', 'PYTHONHASHSEED'] 0 True",
-        "['HOME', 'LANG', 'PATH', 'PYTHONHASHSEED']",
+        "['HOME', 'LANG', 'LOGNAME', 'PATH', 'PYTHONHASHSEED'] 0 True",
+        "['HOME', 'LANG', 'LOGNAME', 'PATH', 'PYTHONHASHSEED']",
         "True True",
         "",
       ].join("\n"),
@@ -293,5 +293,20 @@ add(4); exec("total += 1"); exec("def twice(x): return 2 * x", globals())
 print(total, eval("twice(total)"), "total" in globals(), [total for _ in range(1)])
 `,
     ends: { stdout: "5 10 True [5]\n" },
+  },
+  {
+    name: "its source is found from every directory",
+    source: `
+import inspect, os, sys
+def f(): return 1
+os.chdir("/")
+print(inspect.getsource(f).strip(), __file__, sys.argv)
+`,
+    ends: { stdout: "def f(): return 1 /tmp/main.py ['main.py']\n" },
+  },
+  {
+    name: "it has a name",
+    source: "import getpass\nprint(getpass.getuser())\n",
+    ends: { stdout: "nobody\n" },
   },
 ];
