@@ -126,7 +126,7 @@ def build_filter() -> bytes:
 
 
 def build_socketless_filter() -> bytes:
-    """For a judge, on top of the other: tests need no sockets, and what has none can't be found by one."""
+    """For a judge, on top of the other: it has its network namespace for itself, and needs no socket even there."""
     return b"".join(
         (
             _instruction(_LOAD, _OFFSET_NUMBER),

@@ -31,6 +31,7 @@ import time
 
 import calls
 import kernel
+import network_namespaces
 import program
 import sandbox
 import seccomp
@@ -55,7 +56,7 @@ class Zygote:
     def __init__(self, control: socket.socket, settings: dict):
         self._control = control
         self._settings = settings
-        self._children = {}  # pidfd -> (pid, number)
+        self._children = {}  # pidfd -> (pid, number, its network namespace)
         self._delay_ns = 0
         self._late_s = 0.0
         self._looked_at_s = time.monotonic()
@@ -72,6 +73,7 @@ class Zygote:
         self._own_schedstat = _open_own_schedstat()
         self._warm_up()
         self._tighten(rootless, last_capability)
+        self._networks = network_namespaces.NetworkNamespaces()
         self._filters = [_Filter(seccomp.build_filter()), _Filter(seccomp.build_socketless_filter())]
         for_all, for_judges = self._filters
         isolation = Isolation(settings, rootless, for_all.address, last_capability)
@@ -102,9 +104,8 @@ class Zygote:
 
     def _fork(self, number: int) -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        # Each child has a network of its own: an abstract name of AF_UNIX, the only family that the filter leaves, may
-        # outlive its process, as long as descriptors are in flight in a circle.
-        kernel.unshare(kernel.CLONE_NEWPID | kernel.CLONE_NEWNET)
+        kernel.unshare(kernel.CLONE_NEWPID)
+        network = self._networks.enter_unused()
         pid = kernel.fork_without_hooks()
         if pid == 0:
             try:
@@ -112,9 +113,10 @@ class Zygote:
             finally:
                 os._exit(70)  # whatever happens, a child never returns into the zygote's loop
         kernel.enter_namespace(self._own_pid_namespace, kernel.CLONE_NEWPID)
+        self._networks.leave()
         theirs.close()
         pidfd = os.pidfd_open(pid)
-        self._children[pidfd] = (pid, number)
+        self._children[pidfd] = (pid, number, network)
         self._poll.register(pidfd, select.POLLIN)
         self._send(messages.CHILD + b"%d" % number, (pidfd, ours.fileno()))
         ours.close()
@@ -130,7 +132,7 @@ class Zygote:
 
     def _reap(self, pidfd: int) -> None:
         at_s = time.monotonic() - self._late_s
-        pid, number = self._children.pop(pidfd)
+        pid, number, network = self._children.pop(pidfd)
         run_delay_ns = _run_delay_ns(pid)
         cpu_limit_s = _cpu_limit_s(pid) if _is_killed(pid) else math.inf
         _, status, usage = os.wait4(pid, 0)
@@ -139,6 +141,7 @@ class Zygote:
         cpu_s = usage.ru_utime + usage.ru_stime
         used_up_limit = cpu_s >= cpu_limit_s * _CPU_LIMIT_SHARE - _CPU_TICK_S
         self._send(messages.encode_ending(number, status, at_s, cpu_s, usage.ru_maxrss, run_delay_ns, used_up_limit))
+        self._networks.give_back(network)
 
     def _send(self, message: bytes, fds=()) -> None:
         try:
@@ -170,10 +173,10 @@ class Zygote:
         program.prepare_standard_streams()
 
     def _tighten(self, rootless: bool, last_capability: int) -> None:
-        """What a child need not repeat."""
+        """What a child need not repeat. The network namespace made here is the zygote's own; each child gets another."""
         if self._settings["cpu"] is not None:
             os.sched_setaffinity(0, {self._settings["cpu"]})
-        kernel.unshare(kernel.CLONE_NEWUTS | kernel.CLONE_NEWCGROUP)
+        kernel.unshare(kernel.CLONE_NEWUTS | kernel.CLONE_NEWCGROUP | kernel.CLONE_NEWNET)
         kernel.set_hostname(b"case")
         if not rootless:
             kernel.drop_bounding_set(last_capability)

@@ -182,6 +182,22 @@ report()
 `,
   },
   {
+    name: "abstract sockets of programs that ended, kept alive in flight",
+    roles: BOTH,
+    source: `
+import array
+for line in open("/proc/self/net/unix").read().splitlines()[1:]: attempt("listed", lambda: line)
+server = socket.socket(socket.AF_UNIX)
+attempt("taken", lambda: server.bind("\\0kept-in-flight") if targets["role"] == "plant" else socket.socket(socket.AF_UNIX).connect("\\0kept-in-flight") or "connected")
+if targets["role"] == "plant":
+    server.listen()
+    a, b = socket.socketpair()
+    b.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [a.fileno(), server.fileno()]))])
+    a.detach()
+report()
+`,
+  },
+  {
     name: "sockets of the host by path",
     source: `
 for path in [targets["socket_path"], "/run/dbus/system_bus_socket", "/var/run/docker.sock", "/run/systemd/notify", "/dev/log", "/run/containerd/containerd.sock"]:
