@@ -88,6 +88,7 @@ class Case:
         if group:
             group.set_limit(self._program.memory_bytes)
             self._pressure_before = group.pressure()
+        processes.go_first_when_out_of_memory(self._child.pid)
         now = time.monotonic()
         # What the child waited for a CPU while it was isolated counts as a wait of the compiler's: more than its due.
         self._clock = ProgramClock(now, COMPILE_LIMIT_S, self._slot.cpu, self._child.pid, 0, 0)
@@ -333,7 +334,7 @@ class Case:
         self._is_over = True
         if self._leave_timer:
             self._leave_timer.cancel()
-        self._slot.give_back(self.facts.was_out_of_memory or self.facts.status == "memory_limit")
+        self._slot.give_back(self.facts.was_out_of_memory or self.facts.status is not None)
         self._on_end(self)
 
 

@@ -18,6 +18,8 @@ import signal
 import kernel
 
 NOBODY_ID = 65534
+# Before anything of the host, but after a case: with equal scores, children that wait would go before its processes.
+OOM_SCORE_OF_WAITING, OOM_SCORE_OF_CASE = b"500", b"1000"
 _MOUNT_FLAGS = kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC
 _NO_CAPABILITIES = b"0" * 16
 _ZYGOTE_PROCESSES = 6  # the zygote, its parent, three children that wait or are prepared, and one that judges
@@ -53,7 +55,7 @@ class Isolation:
             ("namespaces", kernel.unshare, (kernel.CLONE_NEWNS | kernel.CLONE_NEWIPC,)),
             *self._list_mounts(),
             ("mounts", os.chdir, ("/tmp",)),
-            ("out of memory", kernel.write_file, ("/proc/self/oom_score_adj", b"1000")),
+            ("out of memory", kernel.write_file, ("/proc/self/oom_score_adj", OOM_SCORE_OF_WAITING)),
             *self._list_change_of_priority(),
             ("ids", self._become_nobody_in_own_namespace if rootless else self._become_nobody, ()),
             # So that /dev/stdin can be opened; nothing secret is mapped. After the change of ids, which clears both.

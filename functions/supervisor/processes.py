@@ -8,6 +8,9 @@ from __future__ import annotations
 import os
 from typing import NamedTuple
 
+import kernel
+from isolation import OOM_SCORE_OF_CASE
+
 _CLOCK_TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 _HAS_CHILDREN_FILES = os.path.exists("/proc/self/task/%d/children" % os.getpid())
 
@@ -130,6 +133,14 @@ def steal_s(cpu) -> float:
     except (OSError, IndexError, ValueError):
         pass
     return 0.0
+
+
+def go_first_when_out_of_memory(pid: int) -> None:
+    """Of the processes around it. Raised by root, it can't be lowered again from inside. It may have ended."""
+    try:
+        kernel.write_file("/proc/%d/oom_score_adj" % pid, OOM_SCORE_OF_CASE)
+    except OSError:
+        pass
 
 
 def main_child_of(pid: int) -> int:

@@ -6,8 +6,9 @@ soon as it seems idle, so that a program of few cases finds a child for each and
 are used once. A case whose program is tested by a judge takes two, one after the other.
 
 A child that fails before it is isolated is a fault of the host. The slot tries again a few times, since a passing
-shortage (say of memory) looks the same; after that it is broken and says why. A zygote that dies takes its children
-with it; it is started anew, and what ran on it learns that its sandbox was lost.
+shortage (say of memory) looks the same; after that it is broken and says why, until a later attempt succeeds. What
+fails while the slot's case fills the group's memory is that case's doing, and no failure. A zygote that dies takes its
+children with it; it is started anew, and what ran on it learns that its sandbox was lost.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ _READY_WHILE_BUSY = 1
 _READY_WHILE_IDLE = 3
 _IDLE_AFTER_S = 0.005
 _GIVE_UP_AFTER_FAILURES = 5
+_TRY_AGAIN_AFTER_S = 3.0
 _PREPARE_TIMEOUT_S = 15.0
 _STOP_TIMEOUT_S = 1.0
 _SETTLED_BYTES = 24 << 20  # the waiting child and what the kernel keeps for a group
@@ -91,8 +93,11 @@ class Slot:
         self._ready_timer = None
         self._next_number = 0
         self._failures = 0
+        self._try_again_timer = None  # of a broken slot
+        self._is_trying_again = False
         self._is_closing = False
         self.memory_group = cgroups.make_memory_group(str(index))
+        self._limit_hits = 0  # of the group, when a child failed last
         self._start_zygote()
 
     def has_ready_child(self) -> bool:
@@ -158,6 +163,8 @@ class Slot:
 
     def close(self) -> None:
         self._is_closing = True
+        if self._try_again_timer:
+            self._try_again_timer.cancel()
         if self._control.fileno() >= 0:
             self._stop_zygote()
         if self.memory_group:
@@ -236,9 +243,30 @@ class Slot:
         self._failures += 1
         if self._failures >= _GIVE_UP_AFTER_FAILURES:
             self.failure = why
+            self._is_trying_again = False
             if self._on_second:
                 self._hand_over_second()
             self._on_change()
+            if not self._is_closing:
+                self._try_again_timer = self._loop.call_later(_TRY_AGAIN_AFTER_S, self._try_again)
+
+    def _try_again(self) -> None:
+        """A broken slot stays so until a child of it is isolated."""
+        self._is_trying_again = True
+        if self._control.fileno() < 0:
+            self._start_zygote()
+        else:
+            self.prepare()
+
+    def _child_failed(self, why: str) -> None:
+        """Before its job. Of a case that fills the group's memory no more is known than that; the next child is prepared
+        when it is over."""
+        hits_before = self._limit_hits
+        self._limit_hits = self.memory_group.pressure().limit_hits if self.memory_group else 0
+        if self.is_busy and not self._on_second and self._limit_hits > hits_before:
+            return
+        self._count_failure(why)
+        self.prepare()
 
     # -- its children
 
@@ -247,7 +275,7 @@ class Slot:
         if not self._is_zygote_up:
             return
         wanted = _READY_WHILE_BUSY if self.is_busy else _READY_WHILE_IDLE
-        if len(self._ready) < wanted and self._preparing is None and self.failure is None:
+        if len(self._ready) < wanted and self._preparing is None and (self.failure is None or self._is_trying_again):
             late = "no sandbox was ready within %d s" % _PREPARE_TIMEOUT_S
             self._preparing = self._loop.call_later(_PREPARE_TIMEOUT_S, self._lost_zygote, late)
             self._next_number += 1
@@ -281,7 +309,7 @@ class Slot:
             child.is_isolated = True
             self._prepared()
             self._ready.append(child)
-            self._failures = 0
+            self._failures, self.failure, self._is_trying_again = 0, None, False
             if self._on_second:
                 self._hand_over_second()
             else:
@@ -299,8 +327,7 @@ class Slot:
             why = "%s (stage: %s, errno: %s)" % (report["detail"], report["stage"], report["errno"])
         child.kill()
         self._prepared()
-        self._count_failure(why)
-        self.prepare()
+        self._child_failed(why)
 
     def _close_channel(self, child: Child) -> None:
         self._loop.remove_reader(child.channel.fileno())
@@ -315,8 +342,7 @@ class Slot:
         if child in self._ready:  # killed from outside while it waited
             self._ready.remove(child)
             self._forget(child)
-            self._count_failure("a prepared sandbox ended by itself")
-            self.prepare()
+            self._child_failed("a prepared sandbox ended by itself")
             return
         if child.on_exit:
             child.on_exit(ending)
