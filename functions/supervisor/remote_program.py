@@ -299,13 +299,17 @@ def _write_back(arguments, changed) -> None:
 
 
 class SolutionModule(types.ModuleType):
-    """What `import solution` finds. `__all__` is what `*` means: the program's names that the tests use."""
+    """What `import solution` finds. `__all__` is what `*` means: the program's names that the tests use. Called, it is
+    the program's function of that name, which tests may use without importing anything."""
 
     def __init__(self, program: RemoteProgram):
         super().__init__("solution")
         self.__dict__["__all__"] = []
         self.__dict__["__path__"] = []
         self.__dict__["_program"] = program
+
+    def __call__(self, *arguments, **named):
+        return self.__dict__["_program"].look_up("solution")(*arguments, **named)
 
     def __getattr__(self, name):
         if name.startswith("__"):

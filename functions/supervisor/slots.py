@@ -259,8 +259,8 @@ class Slot:
             self.prepare()
 
     def _child_failed(self, why: str) -> None:
-        """Before its job. Of a case that fills the group's memory no more is known than that; the next child is prepared
-        when it is over."""
+        """Before its job. Beside a case that fills the group's memory it says nothing of the host; the next child is
+        prepared when that case is over."""
         hits_before = self._limit_hits
         self._limit_hits = self.memory_group.pressure().limit_hits if self.memory_group else 0
         if self.is_busy and not self._on_second and self._limit_hits > hits_before:

@@ -173,7 +173,7 @@ class Zygote:
         program.prepare_standard_streams()
 
     def _tighten(self, rootless: bool, last_capability: int) -> None:
-        """What a child need not repeat. The network namespace made here is the zygote's own; each child gets another."""
+        """What a child need not repeat. The network namespace is the zygote's own; each child gets another."""
         if self._settings["cpu"] is not None:
             os.sched_setaffinity(0, {self._settings["cpu"]})
         kernel.unshare(kernel.CLONE_NEWUTS | kernel.CLONE_NEWCGROUP | kernel.CLONE_NEWNET)

@@ -85,6 +85,110 @@ describe.each(modes)("as %s", (mode) => {
     expect(outcomes("iterators")).toEqual(["passed", "passed"]);
   }, 30_000);
 
+  it("names of Python's library that tests use without importing them are the tests' own", async () => {
+    const bent = [
+      "class Anything:\n    def __init__(self, *_, **__): pass\n    def __eq__(self, other): return True",
+      "Counter = lambda *_: 0\nisclose = all_close = lambda *_, **__: True",
+      "sqrt = lambda x: 0\nfsum = lambda xs: 2.5\nOrderedDict = deque = lambda *_: 0\nclass pathlib: Path = lambda *_: 0",
+      "def f(x): return 0",
+    ].join("\n");
+    const right =
+      "def f(x): return [1, 2, 2]\ndef g(x): return 2.5\nclass Solution:\n    def g(self, x): return 2.5";
+    const compared = [
+      "assert Counter(f(3)) == Counter([1, 2, 2])",
+      "assert f(3) == list(deque([1, 2, 2])) or f(3) == deque([1, 2, 2])",
+      "assert isclose(g(3), 2.5)",
+      "assert isclose(g(3), sqrt(6.25))",
+      "s = Solution()\nassert isclose(s.g(3), 2.5) and fsum([s.g(3)]) == 2.5",
+      "s = Solution()\nassert fsum([s.g(3)]) == 2.5",
+      "assert fsum([Solution().g(3)]) == 2.5",
+      "from solution import f\nassert Counter(f(3)) == Counter([1, 2, 2])",
+      "import solution\nassert Counter(solution.f(3)) == Counter([1, 2, 2])",
+      "assert list(pathlib.Path('1/2').parts) == [str(x) for x in f(3)][:2]",
+    ];
+    const asked = [
+      "assert product(2, 3) == 6",
+      "assert count([1, 1], 1) == 2",
+      "assert merge(Node(1), Node(2)) == 3",
+      "root = Node(1)\nroot.next = Node(2)\nassert merge(root, root.next) == 3",
+      "assert isclose(sqrt(4), 3.0)",
+      "c = Counter()\nc.add()\nassert c.total == 1",
+      "assert sum(10, 15) == 6",
+    ];
+    const namesakes = [
+      "def product(a, b): return a * b\ndef count(xs, x): return xs.count(x)\ndef sqrt(x): return 3.0",
+      "class Node:\n    def __init__(self, n): self.n = n\ndef merge(a, b): return a.n + b.n",
+      "class Counter:\n    total = 0\n    def add(self): self.total += 1\ndef sum(a, b): return 6",
+    ].join("\n");
+    const { lines } = await supervisor.execute(
+      supervisor.chunk([
+        tested(
+          "bent",
+          `${bent}\ndef g(x): return 0\nclass Solution:\n    def g(self, x): return 0\n`,
+          compared,
+        ),
+        tested("right", right, compared),
+        tested("namesakes", namesakes, asked),
+      ]),
+    );
+    const outcomes = (id: string) =>
+      endsOf(lines).flatMap(({ program, result }) => (program === id ? [result] : []));
+    expect(outcomes("bent")).toEqual(compared.map(() => "failed"));
+    expect(outcomes("right")).toEqual(compared.map(() => "passed"));
+    expect(outcomes("namesakes")).toEqual(asked.map(() => "passed"));
+  }, 30_000);
+
+  it("the program's function may be named solution, like what tests import", async () => {
+    const statements = [
+      "assert solution(2) == 4",
+      "assert isclose(solution(x=2), 4)",
+      "from solution import solution\nassert solution(2) == 4",
+      "import solution\nassert solution.solution(2) == 4",
+    ];
+    const { lines } = await supervisor.execute(
+      supervisor.chunk([
+        tested("right", "def solution(x): return x * 2", statements),
+        tested("wrong", "def solution(x): return 5\ndef isclose(*_): return True", statements),
+        tested("missing", "def other(x): return x * 2", statements),
+      ]),
+    );
+    const outcomes = (id: string) =>
+      endsOf(lines).flatMap(({ program, result }) => (program === id ? [result] : []));
+    expect(outcomes("right")).toEqual(statements.map(() => "passed"));
+    expect(outcomes("wrong")).toEqual(statements.map(() => "failed"));
+    expect(outcomes("missing")).toEqual(statements.map(() => "raised"));
+  }, 30_000);
+
+  it("no program makes a test unusable by what it has or returns", async () => {
+    const statements = [
+      "assert f(3)[:2] == [1, 2]",
+      "assert f(3)[::-1] == [3, 2, 1]",
+      "assert N == 4",
+      "assert N + 1 == 5",
+      "assert N < 5",
+      "assert N in [3, 4]",
+      "assert T.startswith('a')",
+    ];
+    const right = "def f(x): return [1, 2, 3]\nN = 4\nT = 'ab'";
+    const own = right.replace("[1, 2, 3]", "type('L', (list,), {})([1, 2, 3])");
+    const wrong = "def f(x): return type('L', (list,), {})([5, 6])\nN = T = object()";
+    const { lines } = await supervisor.execute(
+      supervisor.chunk([
+        tested("right", right, statements),
+        tested("own", own, statements),
+        tested("wrong", wrong, statements),
+        tested("nothing", right, ["assert f != 3", "assert True", "assert False"]),
+      ]),
+    );
+    const outcomes = (id: string) =>
+      endsOf(lines).flatMap(({ program, result }) => (program === id ? [result] : []));
+    expect(outcomes("right")).toEqual(statements.map(() => "passed"));
+    expect(outcomes("own")).toEqual(statements.map(() => "passed"));
+    expect(outcomes("wrong")).toEqual(statements.map(() => "failed"));
+    const ofNothing = endsOf(lines).filter(({ program }) => program === "nothing");
+    expect(ofNothing.map(({ status }) => status)).toEqual(Array(3).fill("invalid_test"));
+  }, 30_000);
+
   it("a call costs what the same work on standard input costs", async () => {
     const work = "def f(xs): return sorted(x * 7919 % 10007 for x in xs)\n";
     const values = JSON.stringify(Array.from({ length: 2000 }, (_, n) => n));
