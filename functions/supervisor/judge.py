@@ -21,7 +21,7 @@ import program
 import pytest_runner
 import pytest_stand_in
 from remote_program import ProgramGone, RemoteProgram, UnusableTest
-from test_names import execute, make_namespace
+from test_names import execute, list_sure_raises, make_namespace
 
 _DETAIL_CHARACTERS = 1000
 
@@ -76,14 +76,14 @@ def _invalid(detail: str) -> dict:
 
 def _run_asserts(test: dict, remote: RemoteProgram) -> None:
     namespace = make_namespace(test["before"], [test["setup"], test["statement"]], remote)
-    execute(test["setup"], "setup.py", namespace)
-    execute(test["statement"], "test.py", namespace)
+    _execute_tests(test["setup"], "setup.py", namespace, remote)
+    _execute_tests(test["statement"], "test.py", namespace, remote)
 
 
 def _run_check_function(test: dict, remote: RemoteProgram) -> None:
     namespace = make_namespace(test["before"], [test["source"]], remote, test["entry_point"])
     candidate = namespace[test["entry_point"]] = _find_entry_point(remote, test["entry_point"])
-    execute(test["source"], "test.py", namespace)
+    _execute_tests(test["source"], "test.py", namespace, remote)
     namespace["check"](candidate)
 
 
@@ -96,11 +96,16 @@ def _find_entry_point(remote: RemoteProgram, name: str):
 def _run_pytest(test: dict, remote: RemoteProgram) -> None:
     sys.modules["pytest"] = pytest_stand_in
     namespace = make_namespace("", [test["source"]], remote)
-    execute(test["source"], "test_solution.py", namespace)
+    _execute_tests(test["source"], "test_solution.py", namespace, remote)
     pytest_runner.run_tests(namespace, lambda: remote.questions)
 
 
 _TESTS = {"asserts": _run_asserts, "check_function": _run_check_function, "pytest": _run_pytest}
+
+
+def _execute_tests(source: str, name: str, namespace: dict, remote: RemoteProgram) -> None:
+    remote.sure_raises |= list_sure_raises(source, name)
+    execute(source, name, namespace)
 
 
 def _look_up(remote: RemoteProgram, name: str):

@@ -12,7 +12,6 @@ changes come back. Of others they don't: one that empties a list is not to be co
 from __future__ import annotations
 
 import builtins
-import dis
 import json
 import types
 
@@ -24,9 +23,6 @@ _read = json.JSONDecoder().decode
 # What ends an iteration. Raised by a call, it would end the tests' own loops before they have judged anything, so it
 # arrives as an Exception of no kind, but where the tests name it themselves (`expected_endings`).
 ENDINGS = (StopIteration, StopAsyncIteration)
-
-
-_RAISE = dis.opmap["RAISE_VARARGS"]
 
 
 class ProgramGone(BaseException):
@@ -47,13 +43,13 @@ class RemoteProgram:
         self._answers = answers
         self._objects = {}
         self._exceptions = {}
-        self._entered = {}  # questions so far when an object's `with` began, by its handle
         self.had_influence = False
         self.was_judged = False
         self.questions = 0
         self.missing = set()
         self.is_gone = False
         self.expected_endings = set()
+        self.sure_raises = set()  # (file, line) of statements in the tests that raise whatever the program does
 
     def load(self, before: str) -> None:
         self._send({"before": before, "has_typing": True})
@@ -85,30 +81,24 @@ class RemoteProgram:
         answer = self._ask({"do": operation, "handle": handle, "arguments": self._pack(list(operands))})
         return self._value(answer, self.expected_endings | ({"StopIteration"} if operation == "next" else set()))
 
-    def enter(self, handle: int):
-        value = self.do("enter", handle)
-        self._entered[handle] = self.questions
-        return value
-
     def leave(self, handle: int, error) -> bool:
         """Leaves a `with` of the program's object; whether the exception that came out of it ends here."""
         if error is None:
             self.do("exit", handle)
             return False
-        if not self._may_end(handle, error):
+        if not self._may_end(error):
             try:
                 self.do("exit", handle)
             except Exception:
                 pass  # what failed before is what happened
             return False
-        return bool(self.do("exit", handle, _builtin_base(error), str(error)) is True)
+        return self.do("exit", handle, _builtin_base(error), str(error)) is True
 
-    def _may_end(self, handle: int, error) -> bool:
-        """Whether the program may swallow it: what the tests raise themselves, or what comes about without any answer
-        of the program's. Else it could end a failed assertion, or what a wrong answer leads to."""
-        if not isinstance(error, Exception) or isinstance(error, AssertionError) or hasattr(error, "is_of_program"):
-            return False
-        return self._entered.get(handle) == self.questions or _is_raised_by_statement(error)
+    def _may_end(self, error) -> bool:
+        """Whether the program may swallow it: what a statement of the block raises whatever the program does. Else it
+        could end a failed assertion, or what a wrong answer leads to."""
+        at = error.__traceback__
+        return isinstance(error, Exception) and (at.tb_frame.f_code.co_filename, at.tb_lineno) in self.sure_raises
 
     # -- values
 
@@ -211,7 +201,7 @@ class RemoteObject:
         return _handle_of(self)
 
     def __enter__(self):
-        return _of(self).enter(_handle_of(self))
+        return _of(self).do("enter", _handle_of(self))
 
     def __exit__(self, kind, error, traceback):
         return _of(self).leave(_handle_of(self), error)
@@ -276,13 +266,6 @@ def _builtin_exception(name) -> type:
 
 def _builtin_base(error: Exception) -> str:
     return next(base.__name__ for base in type(error).__mro__ if base.__module__ == "builtins")
-
-
-def _is_raised_by_statement(error: Exception) -> bool:
-    traceback = error.__traceback__
-    while traceback.tb_next is not None:
-        traceback = traceback.tb_next
-    return traceback.tb_frame.f_code.co_code[traceback.tb_lasti] == _RAISE
 
 
 def _write_back(arguments, changed) -> None:

@@ -9,6 +9,18 @@ export const wrong: readonly StatementRow[] = [
     verdict: "wrong_output",
   },
   {
+    name: "a failed check by hand in a block that swallows exceptions",
+    tests: ["with Quiet(17) as value:\n    if value != 18:\n        raise ValueError(value)"],
+    source: swallowing,
+    verdict: "wrong_output",
+  },
+  {
+    name: "a wrong answer that Python's library stumbles over in a block that swallows exceptions",
+    tests: ["import json\nwith Quiet('{') as value:\n    assert json.loads(value) == {}"],
+    source: swallowing,
+    verdict: "wrong_output",
+  },
+  {
     name: "a failed assert in a block that swallows exceptions, of pytest's",
     tests: pytest("def test_a():\n    with Quiet(17) as value:\n        if value != 18: pytest.fail()"),
     source: swallowing,
