@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import builtins
+import ctypes
 import gc
 import io
 import os
@@ -17,6 +18,7 @@ import types
 
 NAME = "main.py"
 FILE_NAME = "/tmp/" + NAME  # whole, as an interpreter makes it: it is found from every directory
+_flush_c_streams = ctypes.CDLL(None).fflush  # all of them, as C's own end of a process does
 _STDOUT_FLUSH_FAILED = 120  # CPython's own exit code for it
 _EXIT_CODE_OVERFLOW = 255
 _COMPILER_FAULTS = (SyntaxError, ValueError, MemoryError, RecursionError, OverflowError)
@@ -130,14 +132,14 @@ def _finish_like_the_interpreter(exit_code: int) -> int:
             pass
     is_flushed = flush_standard_streams()
     _tear_down_main()
-    is_flushed = flush_standard_streams() and is_flushed
+    is_flushed = (flush_standard_streams() or _is_detached(sys.stdout)) and is_flushed
     return exit_code if is_flushed else exit_code or _STDOUT_FLUSH_FAILED
 
 
 def flush_standard_streams() -> bool:
     """Whether standard output, if the program left one open, took everything."""
     try:
-        if sys.stdout is not None and not _is_detached(sys.stdout) and not getattr(sys.stdout, "closed", False):
+        if sys.stdout is not None and not getattr(sys.stdout, "closed", False):
             sys.stdout.flush()
         is_flushed = True
     except BaseException:
@@ -146,11 +148,12 @@ def flush_standard_streams() -> bool:
         sys.stderr.flush()
     except BaseException:
         pass
+    _flush_c_streams(None)
     return is_flushed
 
 
 def _is_detached(stream) -> bool:
-    """Whether the program took the buffer out of the stream, which is its own to flush then."""
+    """Whether the program took the buffer out of the stream; what it made of it is gone by now, and flushed."""
     try:
         return type(stream) is io.TextIOWrapper and stream.buffer is None
     except ValueError:

@@ -219,6 +219,16 @@ print("é")
     ends: { stdout: "é\n", exit_code: 0 },
   },
   {
+    name: "standard output whose buffer is taken out by nobody fails, as an interpreter's does",
+    source: 'import sys\nprint("x")\nsys.stdout.flush()\nsys.stdout.detach()\n',
+    ends: { stdout: "x\n", exit_code: 120 },
+  },
+  {
+    name: "standard output that C has buffered comes, too",
+    source: 'import ctypes\nprint("first", flush=True)\nctypes.CDLL(None).printf(b"second\\n")\n',
+    ends: { stdout: "first\nsecond\n", exit_code: 0 },
+  },
+  {
     name: "standard output that is wrapped again is flushed once",
     source: `
 import io, sys
