@@ -62,7 +62,7 @@ def _explain(error: BaseException, remote: RemoteProgram) -> dict:
     if remote.missing and isinstance(error, (NameError, ImportError, AttributeError)):
         return {"outcome": "raised", "detail": "the program has no %s" % ", ".join(sorted(remote.missing))}
     has_part = remote.had_influence or remote.was_judged or remote.missing
-    if has_part and isinstance(error, (Exception, pytest_stand_in.Failed)):
+    if has_part and isinstance(error, (Exception, pytest_stand_in.Failed, pytest_stand_in.Skipped)):
         return {"outcome": "failed", "detail": detail}
     return _invalid(detail)
 

@@ -158,7 +158,7 @@ class Scene:
         takes_self = next(iter(inspect.signature(found.function).parameters), None) in ("self", "cls")
         owner = (self._instance,) if takes_self else ()
         made = found.function(*owner, **arguments)
-        if not inspect.isgenerator(made):
+        if not inspect.isgeneratorfunction(found.function):
             return made
         value = next(made)
         endings.add(lambda: _end(made))

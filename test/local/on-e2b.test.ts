@@ -114,7 +114,7 @@ describe("a program that ends its worker", () => {
     const { rewards, lines, usage } = await grade({ samples });
     expect(rewards).toEqual(samples.map((_, i) => (i === 15 ? null : 1)));
     expect(lines[15]).toMatchObject({ status: "fault", fault: { code: "worker_lost", retryable: false } });
-    expect(killed.size).toBe(2);
+    expect([2, 3], "one more where two went within two seconds").toContain(killed.size);
     expect(usage.retries).toBeGreaterThan(0);
   }, 60_000);
 });

@@ -123,6 +123,12 @@ export const wrong: readonly StatementRow[] = [
     verdict: "wrong_output",
   },
   {
+    name: "a file that skips itself once it has seen a wrong answer",
+    tests: pytest("if f(1) != 2: pytest.skip('no', allow_module_level=True)\ndef test_a(): assert f(2) == 2"),
+    source: "def f(x): return x",
+    verdict: "wrong_output",
+  },
+  {
     name: "a test that skips its rest once it has seen a wrong answer",
     tests: pytest("def test_a():\n    if f(1) != 2: pytest.skip()\ndef test_b(): assert f(2) == 2"),
     source: "def f(x): return x",

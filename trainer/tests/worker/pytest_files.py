@@ -225,6 +225,12 @@ def strict():
     assert seen == [2, 4, 6]
 def test_all(strict): strict.extend(map(f, [1, 2, 3]))
 """,
+    "a fixture that returns a generator": """
+import pytest
+@pytest.fixture
+def values(): return (x for x in [1, 2, 3])
+def test_all(values): assert [f(x) for x in values] == [2, 4, 6]
+""",
     "fixtures with params": """
 import pytest
 @pytest.fixture(params=[1, 2, 3], ids=str)
