@@ -1,7 +1,7 @@
 import { countRunBefore, trimBlanks } from "./block-markers.ts";
 import type { FencedBlock } from "./fences.ts";
 import { isPythonName, type LanguageRank, rankLanguage } from "./info-string.ts";
-import { findAnswerBlocks, type Reasoning } from "./reasoning.ts";
+import { type BlockReader, type Reasoning, readAnswerBlocks } from "./reasoning.ts";
 
 /** One chat message. Fields that are not here (tool calls, reasoning) are passed over, as are parts without text. */
 export interface ChatMessage {
@@ -54,9 +54,9 @@ export function extractProgram(completion: Completion, options: ExtractionOption
   const text = readCompletionText(completion);
   if (text === null) return refuse("no_fenced_block");
   if (exceedsBytes(text, MAX_COMPLETION_BYTES)) return refuse("too_large");
-  const blocks = findAnswerBlocks(text, options.reasoning);
-  if (blocks === null) return refuse("unclosed_reasoning");
-  const chosen = chooseBlock(blocks, options.extraction);
+  const choice = readAnswerBlocks(text, options.reasoning, () => new BlockChoice(options.extraction));
+  if (choice === null) return refuse("unclosed_reasoning");
+  const chosen = choice.chosen();
   return typeof chosen === "string" ? refuse(chosen) : readProgram(chosen);
 }
 
@@ -84,21 +84,29 @@ export function readCompletionText(completion: Completion): string | null {
   return texts.join("") || null;
 }
 
-/** The lines of the block that counts, or why there is none. Any closed one goes before one without an end. */
-function chooseBlock(
-  blocks: readonly FencedBlock[],
-  extraction: "first" | "last",
-): readonly string[] | "unclosed_block" | "no_fenced_block" {
-  const chosen: Partial<Record<LanguageRank, readonly string[]>> = {};
-  let isUnclosed = false;
-  for (const block of blocks) {
-    const { rank, program } = readLanguage(block);
-    if (rank === "other") continue;
-    const lines = program.isClosed ? program.lines : cutAtGluedFence(program);
-    if (lines === null) isUnclosed = true;
-    else if (extraction === "last" || chosen[rank] === undefined) chosen[rank] = lines;
+/** Which block counts. Any closed one goes before one without an end. */
+class BlockChoice implements BlockReader {
+  private readonly extraction: "first" | "last";
+  private readonly best: Partial<Record<LanguageRank, readonly string[]>> = {};
+  private isUnclosed = false;
+
+  constructor(extraction: "first" | "last") {
+    this.extraction = extraction;
   }
-  return chosen.python ?? chosen.unnamed ?? (isUnclosed ? "unclosed_block" : "no_fenced_block");
+
+  take(block: FencedBlock): void {
+    const { rank, program } = readLanguage(block);
+    if (rank === "other") return;
+    const lines = program.isClosed ? program.lines : cutAtGluedFence(program);
+    if (lines === null) this.isUnclosed = true;
+    else if (this.extraction === "last" || this.best[rank] === undefined) this.best[rank] = lines;
+  }
+
+  /** Its lines, or why there is none. */
+  chosen(): readonly string[] | "unclosed_block" | "no_fenced_block" {
+    const { best, isUnclosed } = this;
+    return best.python ?? best.unnamed ?? (isUnclosed ? "unclosed_block" : "no_fenced_block");
+  }
 }
 
 /** The block's language, which its first line may name where its fence doesn't; that line is not the program's then. */

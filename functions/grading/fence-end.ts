@@ -14,6 +14,8 @@ import { lineEndFrom, nextLine } from "./line-breaks.ts";
 import type { LineCursor } from "./line-cursor.ts";
 import { type OpenString, readPythonLine, skipUnseen } from "./python-lines.ts";
 
+const LESS = 60;
+const OPEN_BRACKET = 91;
 const BACKTICK = 96;
 const CODE_INDENT = 4;
 const ASCII_END = 127;
@@ -23,6 +25,10 @@ const MOST_VAIN_LOOKS = 8;
 /** What is behind a fence that ends a block in any language: tokens like `<|im_end|>`, `[/INST]` and closing tags. */
 const CLOSING_TAIL =
   /^(?:[ \t]|<[|｜][^<>|｜\n]{1,40}[|｜]>|<\/[a-z][\w:.-]{0,40}>|\[\/?[A-Z]{1,20}\]|<(?:eos|end_of_turn)>)*$/i;
+
+function mayBeginClosingTail(code: number): boolean {
+  return isSpaceOrTab(code) || code === LESS || code === OPEN_BRACKET;
+}
 
 export interface OpenFence {
   readonly info: string;
@@ -87,6 +93,7 @@ export class FenceEnds {
     const length = countRun(text, at, end, fenceCode);
     if (length < fenceLength) return null;
     if (at + length === end) return PLAIN_END;
+    if (!mayBeginClosingTail(text.charCodeAt(at + length))) return null; // as an opening fence with a language
     const tail = text.slice(at + length, end);
     return CLOSING_TAIL.test(tail) ? { lastLine: null, tail } : null;
   }

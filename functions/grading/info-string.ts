@@ -5,7 +5,13 @@ export type LanguageRank = "python" | "unnamed" | "other";
 const PYTHON_NAME =
   /^(?:i?python|py|pypy)(?:3(?:\.\d{1,2})?)?(?:[-_](?:exec|execute|run|code|script|program|solution))?$/;
 
-/** Most are one such word, or nothing. */
+/** What nearly all fences have, and what is read of each without looking closer. */
+const USUAL = new Map<string, LanguageRank>([
+  ["", "unnamed"],
+  ...["python", "Python", "python3", "py", "py3"].map((name) => [name, "python"] as const),
+]);
+
+/** Most others are one such word. */
 const PLAIN_NAME = /^\w{0,20}$/;
 
 /** Only the first word matters; no name that counts is anywhere near as long. */
@@ -18,6 +24,8 @@ const ESCAPED = /\\([!-/:-@[-`{-~])|&#(?:x([0-9a-f]{1,6})|([0-9]{1,7}));/gi;
  * first `{`, `}`, `:` or `,`.
  */
 export function rankLanguage(info: string): LanguageRank {
+  const usual = USUAL.get(info);
+  if (usual !== undefined) return usual;
   const name = PLAIN_NAME.test(info) ? info.toLowerCase() : readLanguage(info);
   if (name === "") return "unnamed";
   return isPythonName(name) ? "python" : "other";

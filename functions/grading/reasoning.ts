@@ -11,23 +11,33 @@ export type Reasoning =
   | ReasoningMode
   | { readonly mode?: ReasoningMode | undefined; readonly tags: readonly string[] };
 
+/** Takes blocks one after the other; of a text with very many, few are worth keeping. */
+export interface BlockReader {
+  take(block: FencedBlock): void;
+}
+
 /**
- * The fenced blocks of a text's answer, its reasoning left out; null when the reasoning does not end.
+ * Reads the fenced blocks of a text's answer, its reasoning left out; null when the reasoning does not end. `begin` makes
+ * the reader that is returned, anew where what was read turns out to have been reasoning.
  *
  * An opener, such as `<think>`, at the start of a line outside a fenced block opens reasoning, and the first of its own
  * closers ends it; what is left out counts as a line break. A closer before any opener ends a reasoning that began with
  * the text, if it stands alone on its line, or at the end of a line outside a fenced block; only the first such one does,
  * and none that is a line of a program's string. How much one alone says depends on its kind.
  */
-export function findAnswerBlocks(text: string, reasoning: Reasoning): FencedBlock[] | null {
+export function readAnswerBlocks<T extends BlockReader>(
+  text: string,
+  reasoning: Reasoning,
+  begin: () => T,
+): T | null {
   const { mode = "auto", tags: names } =
     typeof reasoning === "string" ? { mode: reasoning, tags: [] } : reasoning;
   const tags = reasoningTags(names);
   const start = mode === "opened" ? tags.closerOfPrompt(text) : 0;
   if (start < 0) return null;
   const lines = new LineBreaks(text);
-  let blocks: FencedBlock[] = [];
-  let scanner = new FenceScanner(text, (block) => blocks.push(block));
+  let reader = begin();
+  let scanner = new FenceScanner(text, (block) => reader.take(block));
   let mayBeReasoning = mode === "auto";
   /** Openers that nothing behind them closes: text. */
   const unclosed = new Set<ReasoningTag>();
@@ -49,13 +59,13 @@ export function findAnswerBlocks(text: string, reasoning: Reasoning): FencedBloc
     const isInFence = scanner.feedLine(position, end);
     if (mayBeReasoning && endsReasoning(tags, text, position, end, isInFence) && !scanner.isInString(end)) {
       mayBeReasoning = false;
-      blocks = [];
-      scanner = new FenceScanner(text, (block) => blocks.push(block));
+      reader = begin();
+      scanner = new FenceScanner(text, (block) => reader.take(block));
     }
     position = nextLine(text, end);
   }
   scanner.finish();
-  return blocks;
+  return reader;
 }
 
 function endsReasoning(

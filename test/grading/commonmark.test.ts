@@ -2,7 +2,8 @@ import { createRequire } from "node:module";
 import fc from "fast-check";
 import MarkdownIt from "markdown-it";
 import { describe, expect, it } from "vitest";
-import { findAnswerBlocks } from "../../functions/grading/reasoning.ts";
+import type { FencedBlock } from "../../functions/grading/fences.ts";
+import { readAnswerBlocks } from "../../functions/grading/reasoning.ts";
 import { isReadAlike, markdownDocument } from "./markdown-documents.ts";
 
 interface SpecExample {
@@ -18,7 +19,8 @@ const require = createRequire(import.meta.url);
 const specExamples: readonly SpecExample[] = require("commonmark-spec").tests;
 
 function scan(text: string): Block[] {
-  const blocks = findAnswerBlocks(text, "none") ?? [];
+  const blocks: FencedBlock[] = [];
+  readAnswerBlocks(text, "none", () => ({ take: (block) => blocks.push(block) }));
   return blocks.map((block) => [block.info.trim(), block.lines.map((line) => `${line}\n`).join("")]);
 }
 
