@@ -111,6 +111,18 @@ def cpu_s(pids) -> float:
     return total_s
 
 
+def reaped_ns(pids) -> dict:
+    """{process: CPU nanoseconds of the children that it has waited for}."""
+    found = {}
+    for pid in pids:
+        try:
+            fields = _stat_fields("/proc/%d/stat" % pid)
+        except OSError:
+            continue
+        found[pid] = (int(fields[13]) + int(fields[14])) * (1_000_000_000 // _CLOCK_TICKS_PER_S)
+    return found
+
+
 def _stat_fields(path: str) -> list:
     """The fields of a `stat` file from the state on: what is before it may hold anything."""
     return _read(path).rpartition(b")")[2].split()

@@ -9,12 +9,13 @@ program was ready to run but did not run is not its own. The kernel counts it pe
 
 A program of several threads or processes waits as long as the one that waited longest: the critical path can't have
 waited more. Taking that maximum between samples, not once at the end, also counts the waits of helpers that ended. Yet
-helpers can be made to wait, by giving way all the time, while another computes. So the program's time is never less
-than what the busiest thread ran, summed over the samples too (`busy`): nobody waits for a CPU while he has one.
+helpers can be made to wait, by giving way all the time, while others compute. So the program's time is never less than
+the time in which its CPU was its own (`busy`): what all its threads ran, and the children that were waited for. It has
+one CPU; on one of several, this is capped by the wall's time between two samples.
 
 The kernel adds a wait to the run delay only when it is over. So a limit that seems reached is looked at twice, and
-not judged while a thread is ready and got nothing between the two looks (`is_waiting`), unless what the busiest threads
-ran is more than the limit.
+not judged while a thread is ready and got nothing between the two looks (`is_waiting`), unless the program was busy
+for longer than the limit.
 
 A program can make its own threads wait for each other, so wall time is capped at HARD_CAP times the limit. One that
 gets there having had less than half a CPU all along was starved by its surroundings: nothing is known of it. One that
@@ -38,6 +39,7 @@ class ProgramClock:
         self._cpu = cpu
         self._main_thread = main_thread
         self._threads = {main_thread: processes.Thread(cpu_ns, delay_ns, True, False)}
+        self._reaped_ns = {}
         self._sampled_at_s = started_at_s
         self._cpu_before_s = cpu_ns / 1e9
         self._steal_before_s = None
@@ -53,14 +55,15 @@ class ProgramClock:
         the processes of a judge, which take turns with the program's: what both waited is added up."""
         before, now, other = self._threads, processes.read_threads(pids), processes.read_threads(beside)
         self._waited_s += _longest_wait_s(before, now) + _longest_wait_s(before, other)
-        busy_s = _longest_run_s(before, now) + _longest_run_s(before, other)
-        self._busy_s += min(busy_s, max(now_s - self._sampled_at_s, 0.0))
         now.update(other)
+        reaped_ns = processes.reaped_ns([*pids, *beside])
+        busy_s = _ran_s(before, now, self._reaped_ns, reaped_ns)
+        self._busy_s += min(busy_s, max(now_s - self._sampled_at_s, 0.0))
         known = [(before[name], thread) for name, thread in now.items() if name in before]
         self._fed_s += _cpu_share(known, now) * max(now_s - self._sampled_at_s, 0.0)
         self.is_waiting = any(new.is_runnable and new.on_cpu_ns == old.on_cpu_ns for old, new in known)
         self.had_helpers = self.had_helpers or len(now) > 1
-        self._threads, self._sampled_at_s = now, now_s
+        self._threads, self._reaped_ns, self._sampled_at_s = now, reaped_ns, now_s
         self._sample_steal()
 
     def sample_ended(self, main_delay_ns: int) -> None:
@@ -112,9 +115,13 @@ def _longest_wait_s(before: dict, now: dict) -> float:
     return max(waits, default=0) / 1e9
 
 
-def _longest_run_s(before: dict, now: dict) -> float:
-    runs = [thread.on_cpu_ns - (before[name].on_cpu_ns if name in before else 0) for name, thread in now.items()]
-    return max(runs, default=0) / 1e9
+def _ran_s(before: dict, now: dict, reaped_before: dict, reaped_now: dict) -> float:
+    """CPU time between two looks. What had been seen of a child before it was waited for is not counted again."""
+    living = sum(thread.on_cpu_ns - (before[name].on_cpu_ns if name in before else 0) for name, thread in now.items())
+    reaped = sum(ns - reaped_before.get(pid, 0) for pid, ns in reaped_now.items())
+    seen = sum(thread.on_cpu_ns for name, thread in before.items() if name not in now)
+    seen += sum(ns for pid, ns in reaped_before.items() if pid not in reaped_now)
+    return (living + max(reaped - seen, 0)) / 1e9
 
 
 def _cpu_share(known, now: dict) -> float:

@@ -54,22 +54,6 @@ report()
     worksOutside: true,
   },
   {
-    name: "names of earlier cases, kept by descriptors that are in flight to themselves",
-    // It takes a while until the kernel collects such a circle; until then its names are there for whoever is there.
-    source: `
-attempt("names", lambda: [line for line in open("/proc/self/net/unix").read().splitlines() if "@left" in line] or None)
-for role in "abcdef":
-    attempt("to " + role, lambda: socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).connect("\\0left-" + role) or "connected")
-named = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); named.bind("\\0left-" + targets["role"])
-for _ in range(8):
-    one, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
-    socket.send_fds(one, [b"x"], [named.fileno(), one.fileno(), other.fileno()])
-report()
-os._exit(0)
-`,
-    roles: ["a", "b", "c", "d", "e", "f"],
-  },
-  {
     name: "interfaces and routes",
     source: `
 for path in ("tcp", "tcp6", "udp", "route", "arp"): attempt(path, lambda: open("/proc/net/" + path).read().splitlines()[1:] or None)

@@ -260,6 +260,24 @@ os._exit(0)
     ends: "time_limit",
   },
   {
+    name: "time of its own, by a chain of short processes beside one that gives way",
+    source: `
+if os.fork() == 0:
+    while True: os.sched_yield()
+end = time.process_time()
+for _ in range(40):
+    child = os.fork()
+    if child == 0:
+        end = time.process_time() + 0.01
+        while time.process_time() < end: pass
+        os._exit(0)
+    os.waitpid(child, 0)
+os._exit(0)
+`,
+    limits: { time_ms: 200 },
+    ends: "time_limit",
+  },
+  {
     name: "death by a limit of its own, which says nothing of the sandbox",
     source: `
 import resource
