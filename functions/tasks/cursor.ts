@@ -86,8 +86,8 @@ export class ExactJson {
 }
 
 /**
- * A value as JavaScript's own JSON reader gives it, or an exact one. Whole numbers too large to be exact there become NaN, which no
- * test may hold: what they were is lost.
+ * A value as JavaScript's own JSON reader gives it, or an exact one. Whole numbers too large to be exact there become
+ * NaN, which no test may hold: what they were is lost.
  */
 export function fromParsedJson(value: unknown): JsonValue {
   if (typeof value === "number") {

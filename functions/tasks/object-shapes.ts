@@ -54,7 +54,11 @@ function listShapes(readInner: ReadInner): readonly Shape[] {
     { mark: "test_cases", others: ["fn_name", "language"], read: readNamedList },
     { mark: "public_test_cases", others: ["private_test_cases", "metadata"], read: readPublicAndPrivate },
     { mark: "private_test_cases", others: ["public_test_cases", "metadata"], read: readPublicAndPrivate },
-    ...testColumns.map((mark) => ({ mark, others: testColumns, read: readTestColumns })),
+    ...testColumns.map((mark) => ({
+      mark,
+      others: testColumns.filter((other) => other !== mark),
+      read: readTestColumns,
+    })),
     {
       mark: "official_tests",
       others: [
