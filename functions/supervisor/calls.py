@@ -41,6 +41,7 @@ PRELUDE_MODULES = (
 ).split()
 _PRELUDE_STARS = ("typing", "functools", "itertools", "collections", "heapq", "bisect", "math")
 _prelude = {}
+_typing_names = {name: getattr(typing, name) for name in typing.__all__}
 
 
 def warm_up() -> None:
@@ -93,8 +94,7 @@ def _load(code, wish: dict) -> dict:
     if wish.get("is_prelude_wanted"):
         module.__dict__.update(_prelude)
     if wish.get("has_typing"):
-        for name in typing.__all__:
-            vars(builtins).setdefault(name, getattr(typing, name))
+        vars(builtins).update(_typing_names)  # there is no builtin of such a name
     sys.modules[MODULE_NAME] = sys.modules["__main__"] = module
     if wish.get("before"):
         exec(compile(wish["before"], "before.py", "exec", dont_inherit=True), module.__dict__)

@@ -20,6 +20,7 @@ import traceback
 import program
 import pytest_runner
 import pytest_stand_in
+from asked import Asked
 from remote_program import ProgramGone, RemoteProgram, UnusableTest
 from test_names import execute, list_sure_raises, make_namespace
 
@@ -95,9 +96,10 @@ def _find_entry_point(remote: RemoteProgram, name: str):
 
 def _run_pytest(test: dict, remote: RemoteProgram) -> None:
     sys.modules["pytest"] = pytest_stand_in
+    pytest_stand_in.refuse_what_is_missing(test["source"])
     namespace = make_namespace("", [test["source"]], remote)
     _execute_tests(test["source"], "test_solution.py", namespace, remote)
-    pytest_runner.run_tests(namespace, lambda: remote.questions)
+    pytest_runner.run_tests(namespace, Asked(lambda: remote.questions))
 
 
 _TESTS = {"asserts": _run_asserts, "check_function": _run_check_function, "pytest": _run_pytest}

@@ -17,17 +17,17 @@ _SCOPES = ("session", "package", "module", "class", "function")
 class Fixture:
     """What `pytest.fixture` makes of a function: no more than a name for it. It can't be called."""
 
-    def __init__(self, function, scope="function", params=None, autouse=False, name=None, **_):
+    def __init__(self, function, scope="function", params=None, autouse=False, name=None, ids=None):
         if scope not in _SCOPES:
             raise UnusableTest("the tests want a fixture of a scope that is not there")
         if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
             raise UnusableTest("the tests want a fixture that is a coroutine, which nobody would run")
         self.function, self.scope, self.is_automatic = function, scope, autouse
         self.params = None if params is None else list(params)
-        self.given_name, self.name = name, name or function.__name__
+        self.given_name = name
 
     def __call__(self, *_, **__):
-        raise UnusableTest("the tests call the fixture %s" % self.name)
+        raise UnusableTest("the tests call the fixture %s" % self.function.__name__)
 
 
 def fixture(function=None, **options):
@@ -55,6 +55,19 @@ class Endings:
         if failure is not None:
             raise failure
 
+    def around(self, work):
+        """What `work` returns, once all is done; what fails first is raised."""
+        try:
+            done = work()
+        except BaseException:
+            try:
+                self.run()
+            except BaseException:
+                pass  # what came first is the failure
+            raise
+        self.run()
+        return done
+
 
 class Request:
     """The built-in fixture `request`, as far as it is there."""
@@ -77,7 +90,7 @@ class Request:
 
 
 class Fixtures:
-    """Those of a module, and of the classes that a test is in; what is made in wider scopes is kept here."""
+    """Those of a module, and of the class that a test is in."""
 
     def __init__(self, owners):
         """`owners`: what each of them names, the outermost first."""
@@ -126,10 +139,10 @@ class Kept:
 
 
 class Scene:
-    """One test's fixtures: `kept` has by scope what is made already."""
+    """One test's fixtures: `kept` has by scope what is made already, `share` makes what other tests get, too."""
 
-    def __init__(self, fixtures: Fixtures, kept: dict, instance, given: dict, indirect: dict):
-        self._fixtures, self._kept, self._instance = fixtures, kept, instance
+    def __init__(self, fixtures: Fixtures, kept: dict, share, instance, given: dict, indirect: dict):
+        self._fixtures, self._kept, self._share, self._instance = fixtures, kept, share, instance
         self._given, self.indirect = given, indirect
         self._under_way = []
 
@@ -147,7 +160,10 @@ class Scene:
         key = (name, found, _identity(self.indirect.get(name)))
         if key not in kept.values:
             self._under_way.append(name)
-            kept.values[key] = self._make(name, found, kept.endings)
+            if found.scope == "function":
+                kept.values[key] = self._make(name, found, kept.endings)
+            else:
+                kept.values[key] = self._share(lambda: self._make(name, found, kept.endings))
             self._under_way.pop()
         return kept.values[key]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 
+from asked import Asked
 from remote_program import RemoteObject, UnusableTest
 
 # Marks that need something which is not here, or that no verdict follows from.
@@ -53,7 +54,9 @@ def marks_of(owner) -> list:
     return found
 
 
-def is_skipped(marks) -> bool:
+def is_skipped(marks, asked: Asked) -> bool:
+    if asked.is_shared and any(one.name == "skipif" for one in marks):
+        raise UnusableTest("the tests have a skipif after they have asked the program, which may be about its answers")
     return any(one.name == "skip" or (one.name == "skipif" and _holds(one)) for one in marks)
 
 
@@ -80,12 +83,23 @@ class ArgumentSet:
         )
 
 
-def argument_sets(marks) -> list:
-    """Each combination that the marks give; one empty set without any."""
+class UnevenRows(UnusableTest):
+    """As many values as names are wanted in each row."""
+
+
+def argument_sets(marks, asked: Asked) -> list:
+    """Each combination that the marks give; one empty set without any. Rows may be what the program has answered, and
+    are wrong then where nothing could be run with them."""
     sets = [ArgumentSet()]
     for one in marks:
         if one.name == "parametrize":
-            rows = list(_rows(*one.arguments, **one.named))
+            try:
+                rows = list(_rows(*one.arguments, **one.named))
+            except UnevenRows as error:
+                if asked.is_shared:
+                    raise AssertionError(str(error)) from None
+                raise
+            assert rows or not asked.is_shared, "there are no rows for a test"
             sets = [before.joined(row) for before in sets for row in rows]
     return sets
 
@@ -97,7 +111,7 @@ def _rows(argnames, argvalues, indirect=False, ids=None, scope=None):
         marks = row.marks if type(row) is Row else []
         values = row.values if type(row) is Row else ((row,) if is_single else tuple(row))
         if len(values) != len(names):
-            raise UnusableTest("the tests give %d values for the %d names of a parametrize" % (len(values), len(names)))
+            raise UnevenRows("the tests give %d values for the %d names of a parametrize" % (len(values), len(names)))
         given = dict(zip(names, values))
         aside = set(names if indirect is True else indirect or ())
         yield ArgumentSet(

@@ -2,8 +2,8 @@
 
 A test is a function whose name begins with `test`, at module level or in a class whose name begins with `Test` (its
 bases' and inner classes' too), or in a `unittest.TestCase`. All are found before one runs, and what can't be run makes
-the tests invalid: nothing is left out in silence that pytest would run. Skipped is what says so itself, but no test may
-skip the rest of itself once it has asked the program for something.
+the tests invalid: nothing is left out in silence that pytest would run. Skipped is what says so itself, but no skip may
+follow from what the program has answered.
 """
 
 from __future__ import annotations
@@ -12,28 +12,30 @@ import functools
 import inspect
 import itertools
 import sys
+import types
 
 import pytest_marks
 import unittest_runner
+from asked import Asked
 from pytest_fixtures import Fixture, Fixtures, Kept, Scene, wanted_names
 from pytest_stand_in import Failed, Skipped
 from remote_program import RemoteObject, UnusableTest
 
 
-def run_tests(namespace: dict, count_questions) -> None:
-    """Raises what the first failing test raises. `count_questions` says how often the program was asked so far."""
+def run_tests(namespace: dict, asked: Asked) -> None:
+    """Raises what the first failing test raises."""
     if namespace.get("__test__", True) is False:
         raise UnusableTest("there is no test in the tests")
-    file = _File(namespace, count_questions)
+    file = _File(namespace, asked)
     groups = list(_collect(file))
-    count = _run_whole(lambda: _run_file(file, groups), file.kept["module"].endings)
+    count = _run_or_skip(file, lambda: file.kept["module"].endings.around(lambda: _run_file(file, groups)))
     if count == 0:
         raise UnusableTest("there is no test in the tests")
 
 
 class _File:
-    def __init__(self, namespace: dict, count_questions):
-        self.namespace, self.count_questions = namespace, count_questions
+    def __init__(self, namespace: dict, asked: Asked):
+        self.namespace, self.asked = namespace, asked
         self.module = _Module(namespace)
         shared = Kept()
         self.kept = {"session": shared, "package": shared, "module": shared}
@@ -55,7 +57,7 @@ class _Group:
         owners = [file.namespace, *(vars(base) for base in reversed(kind.__mro__))] if kind else [file.namespace]
         self.fixtures = Fixtures(owners)
         self.marks = file.marks + (pytest_marks.marks_of(kind) if kind else [])
-        self.items = [item for name, function in functions for item in _items(self, name, function)]
+        self.items = [item for name, function in functions for item in _items(file.asked, self, name, function)]
 
 
 class _Item:
@@ -77,12 +79,12 @@ def _collect(file: _File):
 
 def _collect_classes(file: _File, values, outer):
     for name, found in list(values.items()):
-        if not inspect.isclass(found) or found in outer or getattr(found, "__test__", True) is False:
+        if not inspect.isclass(found) or found in outer or _says_of_itself(found) is False:
             continue
         unittest = sys.modules.get("unittest")  # it is large: loaded only by tests that want it
         if unittest and issubclass(found, unittest.TestCase):
             yield _collect_test_case(file, found)
-        elif name.startswith("Test") and _is_made_without_arguments(found):
+        elif (name.startswith("Test") or _says_of_itself(found)) and _is_made_without_arguments(found):
             members = _members(found)
             yield _Group(file, found, [(each, one) for each, one in members.items() if _is_test_function(each, one)])
             yield from _collect_classes(file, members, [*outer, found])
@@ -100,34 +102,48 @@ def _members(kind: type) -> dict:
     return found
 
 
+def _says_of_itself(found):
+    """Whether it is a test, by `__test__`; None where it says nothing."""
+    said = getattr(found, "__test__", None)
+    return said if said is True or said is False else None
+
+
 def _is_test_function(name: str, found) -> bool:
-    if not name.startswith("test") or type(found) is RemoteObject or isinstance(found, Fixture):
+    if type(found) is RemoteObject or isinstance(found, Fixture) or not inspect.isfunction(_function_in(found)):
         return False
-    function = _function_in(found)
-    return inspect.isfunction(function) and getattr(found, "__test__", True) is not False
+    said = _says_of_itself(found)
+    return said if said is not None else name.startswith("test")
+
+
+def _unbound(found):
+    return found.__func__ if isinstance(found, (staticmethod, classmethod, types.MethodType)) else found
 
 
 def _function_in(found):
-    found = found.__func__ if isinstance(found, (staticmethod, classmethod)) else found
-    while isinstance(found, functools.partial):
-        found = found.func
-    return found
+    """What is behind a method, a partial and decorators that say what they wrap, as pytest looks for a test."""
+    found = _unbound(found)
+    while True:
+        if isinstance(found, functools.partial):
+            found = found.func
+        elif "__wrapped__" in getattr(found, "__dict__", ()):
+            found = found.__wrapped__
+        else:
+            return found
 
 
-def _items(group: _Group, name: str, found):
-    function = _function_in(found)
-    _refuse_what_would_not_run(name, function)
-    marks = group.marks + pytest_marks.marks_of(function)
+def _items(asked: Asked, group: _Group, name: str, found):
+    _refuse_what_would_not_run(name, found)
+    marks = group.marks + pytest_marks.marks_of(_function_in(found))
     wanted = wanted_names(_unbound(found))
-    asked = [*group.fixtures.automatic(), *pytest_marks.used_fixtures(marks)]
-    for arguments in pytest_marks.argument_sets(marks):
-        fixtures = group.fixtures.closure([*asked, *wanted], arguments.direct)
+    needed = [*group.fixtures.automatic(), *pytest_marks.used_fixtures(marks), *wanted]
+    for arguments in pytest_marks.argument_sets(marks, asked):
+        fixtures = group.fixtures.closure(needed, arguments.direct)
         unknown = (set(arguments.direct) - set(wanted)) | (set(arguments.indirect) - set(fixtures))
         if unknown - _given_to(group.fixtures, fixtures):
             raise UnusableTest("the tests give %s an argument that it does not take" % name)
-        if pytest_marks.is_skipped([*marks, *arguments.marks]):
+        if pytest_marks.is_skipped([*marks, *arguments.marks], asked):
             continue
-        for chosen in _fixture_params(group.fixtures, fixtures, arguments.indirect):
+        for chosen in _fixture_params(asked, group.fixtures, fixtures, arguments.indirect):
             yield _Item(name, arguments.joined(pytest_marks.ArgumentSet(indirect=chosen)), fixtures, wanted)
 
 
@@ -135,24 +151,23 @@ def _given_to(fixtures: Fixtures, names) -> set:
     return {wanted for name in names for wanted in wanted_names(fixtures.found[name].function)}
 
 
-def _unbound(found):
-    return found.__func__ if isinstance(found, (staticmethod, classmethod)) else found
-
-
-def _refuse_what_would_not_run(name: str, function) -> None:
+def _refuse_what_would_not_run(name: str, found) -> None:
+    if isinstance(found, types.MethodType):
+        raise UnusableTest("the test %s is the method of an object, which pytest can't call" % name)
+    function = _unbound(found)
     if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
         raise UnusableTest("the test %s is a coroutine, which nobody would run" % name)
     if inspect.isgeneratorfunction(function):
         raise UnusableTest("the test %s yields, so that nobody would run it" % name)
 
 
-def _fixture_params(fixtures: Fixtures, names, indirect: dict):
+def _fixture_params(asked: Asked, fixtures: Fixtures, names, indirect: dict):
     """The combinations of the parameters that the fixtures themselves have."""
     own = [(name, fixtures.found[name].params) for name in names if name not in indirect]
     own = [(name, params) for name, params in own if params is not None]
     for values in itertools.product(*(params for _, params in own)):
         rows = [value if type(value) is pytest_marks.Row else pytest_marks.Row(value) for value in values]
-        if not pytest_marks.is_skipped([one for row in rows for one in row.marks]):
+        if not pytest_marks.is_skipped([one for row in rows for one in row.marks], asked):
             yield {name: row.values[0] for (name, _), row in zip(own, rows)}
 
 
@@ -161,48 +176,32 @@ def _collect_test_case(file: _File, kind: type):
         raise UnusableTest("the tests have a fixture in a TestCase, which is not there")
     names = []
     for name in unittest_runner.test_names(kind):
-        _refuse_what_would_not_run(name, _function_in(inspect.getattr_static(kind, name)))
-        marks = _marks_of_method(file, kind, name)
+        method = inspect.getattr_static(kind, name)
+        _refuse_what_would_not_run(name, method)
+        function = _function_in(method)
+        own = pytest_marks.marks_of(function) if inspect.isfunction(function) else []
+        marks = file.marks + pytest_marks.marks_of(kind) + own
         if any(one.name in ("parametrize", "usefixtures") for one in marks):
             raise UnusableTest("the tests give arguments or fixtures to a TestCase, which takes none")
-        if not pytest_marks.is_skipped(marks):
+        if not pytest_marks.is_skipped(marks, file.asked):
             names.append(name)
     return unittest_runner.TestCases(kind, names)
-
-
-def _marks_of_method(file: _File, kind: type, name: str) -> list:
-    function = _function_in(inspect.getattr_static(kind, name))
-    own = pytest_marks.marks_of(function) if inspect.isfunction(function) else []
-    return file.marks + pytest_marks.marks_of(kind) + own
 
 
 # -- running
 
 
-def _run_whole(work, endings):
-    """What `work` returns, once all endings have run; the first failure counts."""
-    try:
-        done = work()
-    except BaseException:
-        try:
-            endings.run()
-        except BaseException:
-            pass  # what came first is the failure
-        raise
-    endings.run()
-    return done
-
-
 def _run_file(file: _File, groups) -> int:
     if not any(group.items for group in groups):
         return 0
-    _set_up(file.namespace, ("setup_module", "setUpModule"), ("teardown_module", "tearDownModule"), file)
+    _set_up_file(file)
     return sum(_run_group(file, group) for group in groups if group.items)
 
 
-def _set_up(values: dict, setups, teardowns, file: _File) -> None:
-    _call_each(values, setups, file.module)
-    file.kept["module"].endings.add(lambda: _call_each(values, teardowns, file.module))
+def _set_up_file(file: _File) -> None:
+    names, module = file.namespace, file.module
+    file.asked.share(lambda: _call_each(names, ("setup_module", "setUpModule"), module))
+    file.kept["module"].endings.add(lambda: _call_each(names, ("teardown_module", "tearDownModule"), module))
 
 
 def _call_each(values: dict, names, argument) -> None:
@@ -220,34 +219,39 @@ def _call_with(step, argument) -> None:
 
 def _run_group(file: _File, group) -> int:
     if isinstance(group, unittest_runner.TestCases):
-        return group.run(file.count_questions)
+        return group.run(file.asked)
     kept = {**file.kept, "class": Kept()}
-    return _run_whole(lambda: _run_class(file, group, kept), kept["class"].endings)
+    return _run_or_skip(file, lambda: kept["class"].endings.around(lambda: _run_class(file, group, kept)))
 
 
 def _run_class(file: _File, group: _Group, kept: dict) -> int:
     kind = group.kind
     if kind is not None and hasattr(kind, "setup_class"):
-        _call_with(kind.setup_class, kind)
+        file.asked.share(lambda: _call_with(kind.setup_class, kind))
     if kind is not None and hasattr(kind, "teardown_class"):
         kept["class"].endings.add(lambda: _call_with(kind.teardown_class, kind))
     return sum(_run_item(file, group, item, {**kept, "function": Kept()}) for item in group.items)
 
 
 def _run_item(file: _File, group: _Group, item: _Item, kept: dict) -> int:
-    asked_before = file.count_questions()
+    endings = kept["function"].endings
+    return _run_or_skip(file, lambda: endings.around(lambda: _run_test(file, group, item, kept)) or 1)
+
+
+def _run_or_skip(file: _File, work) -> int:
+    """How many tests `work` has run; none where it skips itself."""
+    began = file.asked.now()
     try:
-        _run_whole(lambda: _run_test(file, group, item, kept), kept["function"].endings)
+        return work()
     except BaseException as error:
-        if not is_skip(error):
+        if not _is_skip(error):
             raise
-        if file.count_questions() > asked_before:
-            raise Failed("the test skips the rest of itself") from None
+        if not file.asked.may_skip(began):
+            raise Failed("the tests skip themselves after they have asked the program") from None
         return 0
-    return 1
 
 
-def is_skip(error: BaseException) -> bool:
+def _is_skip(error: BaseException) -> bool:
     unittest = sys.modules.get("unittest")
     return isinstance(error, Skipped) or (unittest is not None and isinstance(error, unittest.SkipTest))
 
@@ -261,7 +265,7 @@ def _run_test(file: _File, group: _Group, item: _Item, kept: dict) -> None:
     _call_each(steps, setups, test)
     kept["function"].endings.add(lambda: _call_each(steps, teardowns, test))
     direct, indirect = item.arguments.direct, item.arguments.indirect
-    scene = Scene(group.fixtures, kept, instance, direct, indirect)
+    scene = Scene(group.fixtures, kept, file.asked.share, instance, direct, indirect)
     for name in item.fixtures:
         scene.value_of(name)
     test(**{name: scene.value_of(name) for name in item.wanted})

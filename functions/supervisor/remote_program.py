@@ -36,7 +36,8 @@ class UnusableTest(BaseException):
 class RemoteProgram:
     """`had_influence`: whether anything here may come from what the program does, so that it, and not the test, is at
     fault for an error. `was_judged`: whether something of the program's was, without its being asked. `missing`: the
-    names that were asked for and that it lacks. `questions`: how many were asked."""
+    names that were asked for and that it lacks. `questions`: how often it was asked for
+    more than a name that it has."""
 
     def __init__(self, requests, answers):
         self._requests = requests
@@ -62,6 +63,7 @@ class RemoteProgram:
         elif "value" in answer:
             found = self._value(answer, self.expected_endings)
         else:
+            self.questions += 1
             self.missing.add(name)
             raise AttributeError("the program has no %s" % name)
         if type(found) is not RemoteObject:
@@ -69,7 +71,7 @@ class RemoteProgram:
         return found
 
     def call(self, handle: int, arguments, named: dict):
-        self.had_influence = True
+        self._note_question()
         answer = self._ask({"call": handle, "arguments": self._pack([list(arguments), named])})
         value = self._value(answer, self.expected_endings)
         if value is None and "changed" in answer:
@@ -77,9 +79,13 @@ class RemoteProgram:
         return value
 
     def do(self, operation: str, handle: int, *operands):
-        self.had_influence = True
+        self._note_question()
         answer = self._ask({"do": operation, "handle": handle, "arguments": self._pack(list(operands))})
         return self._value(answer, self.expected_endings | ({"StopIteration"} if operation == "next" else set()))
+
+    def _note_question(self) -> None:
+        self.had_influence = True
+        self.questions += 1
 
     def leave(self, handle: int, error) -> bool:
         """Leaves a `with` of the program's object; whether the exception that came out of it ends here."""
@@ -149,7 +155,6 @@ class RemoteProgram:
     # -- the wire
 
     def _ask(self, request: dict) -> dict:
-        self.questions += 1
         self._send(request)
         try:
             line = self._answers.readline()

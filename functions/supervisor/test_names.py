@@ -27,24 +27,23 @@ _MODULES = {
 def make_namespace(before: str, sources, remote: RemoteProgram, entry_point: str = "") -> dict:
     """The tests' namespace, in which `before` has run, with the program's names that they use."""
     namespace = {"__name__": "__test__", "__builtins__": builtins}
-    used, defined = set(), set()
-    for source in sources:
-        _collect_names(source, used, defined)
+    nodes = _nodes_of(*sources)
+    used, defined = _collect_names(nodes)
     execute(before, "before.py", namespace)
-    remote.expected_endings = _expected_endings([before, *sources])
+    remote.expected_endings = _expected_endings([*nodes, *_nodes_of(before)])
     unknown = used - defined - set(namespace) - set(vars(builtins))
-    for name in unknown & _list_attribute_bases(sources):
+    for name in unknown & _list_attribute_bases(nodes):
         if name in _MODULES:
             namespace[name] = _import_for_tests(_MODULES[name])
     unknown -= set(namespace)
-    own = _pick_own(unknown, sources, entry_point)
+    own = _pick_own(unknown, nodes, entry_point)
     namespace.update((name, prelude_names()[name]) for name in own)
     unknown -= own
     module = SolutionModule(remote)
     sys.modules["solution"] = namespace["solution"] = module
     unknown.discard("solution")
     remote.load(before)
-    if not unknown and not _imports_solution(sources):
+    if not unknown and not any("solution" in source or "def check" in source for source in sources):
         unknown = {name for name in used if callable(vars(builtins).get(name))} - defined - {"candidate"}
         unknown = unknown if len(unknown) == 1 else set()
     for name in sorted(unknown):
@@ -60,7 +59,7 @@ def list_sure_raises(source: str, name: str) -> set:
     """(name, line) of what stands in a `with` block on its own and names nothing but builtins: what that raises, as
     `raise ValueError` or `1 / 0`, it raises whatever the program does."""
     found = set()
-    for node in ast.walk(ast.parse(source)):
+    for node in _nodes_of(source) if "with" in source else ():
         if isinstance(node, ast.With):
             for statement in node.body:
                 is_plain = isinstance(statement, (ast.Raise, ast.Expr))
@@ -74,7 +73,7 @@ def execute(source: str, name: str, namespace: dict) -> None:
     exec(compile(source, name, "exec", dont_inherit=True), namespace)
 
 
-def _pick_own(unknown: set, sources, entry_point: str) -> set:
+def _pick_own(unknown: set, nodes, entry_point: str) -> set:
     """Which of these names are the prelude's: all, where the tests ask the program for something else.
 
     Where they name nothing else, the program's is what a call of another of them is handed: `sqrt` in
@@ -82,24 +81,24 @@ def _pick_own(unknown: set, sources, entry_point: str) -> set:
     what is asked for, while a function of the prelude's name may be."""
     own = {name for name in unknown if name in prelude_names()} - {entry_point}
     asked = unknown - own
-    if not own or entry_point or _names_of_solution(sources) or not asked <= _list_constructors(sources):
+    if not own or entry_point or _names_of_solution(nodes) or not asked <= _list_constructors(nodes):
         return own
     if asked:
         return own if len(own) > 1 else {name for name in own if name[0].isupper() or name == "isclose"}
     if len(own) == 1:
         return set()
-    wrapping = _list_wrapping(own, sources)
+    wrapping = _list_wrapping(own, nodes)
     return wrapping if wrapping != own else set()
 
 
-def _nodes_of(sources):
+def _nodes_of(*sources: str) -> list:
     return [node for source in sources for node in ast.walk(ast.parse(source))]
 
 
-def _names_of_solution(sources) -> set:
+def _names_of_solution(nodes) -> set:
     """What the tests say to be the program's: `f` in `from solution import f` and `solution.f`, and `solution(…)`."""
     names = set()
-    for node in _nodes_of(sources):
+    for node in nodes:
         if isinstance(node, ast.ImportFrom) and node.module == "solution":
             names.update(alias.name for alias in node.names)
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "solution":
@@ -109,9 +108,8 @@ def _names_of_solution(sources) -> set:
     return names - {"*"}
 
 
-def _list_constructors(sources) -> set:
+def _list_constructors(nodes) -> set:
     """Classes of which the tests only make objects to hand them on, and never ask one for anything."""
-    nodes = _nodes_of(sources)
     methods = [node.func for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)]
     asked = {name.id for method in methods for name in ast.walk(method.value) if isinstance(name, ast.Name)}
     handed = []
@@ -129,10 +127,10 @@ def _list_constructors(sources) -> set:
     return {name.id for name in names if name.id[0].isupper()} - {name.id for name in names if id(name) not in made}
 
 
-def _list_wrapping(names: set, sources) -> set:
+def _list_wrapping(names: set, nodes) -> set:
     """Those that are called with a call of another of them among the arguments."""
     wrapping = set()
-    for node in _nodes_of(sources):
+    for node in nodes:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names:
             arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
             inner = {name.id for part in arguments for name in ast.walk(part) if isinstance(name, ast.Name)}
@@ -148,12 +146,10 @@ def _import_for_tests(name: str):
         raise UnusableTest("the tests want %s, which is not there" % name) from None
 
 
-def _imports_solution(sources) -> bool:
-    return any("solution" in source or "def check" in source for source in sources)
-
-
-def _collect_names(source: str, used: set, defined: set) -> None:
-    for node in ast.walk(ast.parse(source)):
+def _collect_names(nodes) -> tuple:
+    """Names that are read, and those that are bound."""
+    used, defined = set(), set()
+    for node in nodes:
         if isinstance(node, ast.Name):
             (used if isinstance(node.ctx, ast.Load) else defined).add(node.id)
         elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
@@ -166,20 +162,20 @@ def _collect_names(source: str, used: set, defined: set) -> None:
                 defined.update(_names_of_module(node.module))
         elif isinstance(node, ast.ExceptHandler) and node.name:
             defined.add(node.name)
+    return used, defined
 
 
-def _expected_endings(sources) -> set:
+def _expected_endings(nodes) -> set:
     """What ends an iteration and is named anywhere in the tests, also as `builtins.StopIteration`."""
-    nodes = _nodes_of(sources)
     names = {node.id for node in nodes if isinstance(node, ast.Name)}
     names.update(node.attr for node in nodes if isinstance(node, ast.Attribute))
     return names & {ending.__name__ for ending in ENDINGS}
 
 
-def _list_attribute_bases(sources) -> set:
+def _list_attribute_bases(nodes) -> set:
     """What tests use like a module: `math` in `math.isclose(…)`, which datasets leave to the program to import."""
-    nodes = [node for node in _nodes_of(sources) if isinstance(node, ast.Attribute)]
-    return {node.value.id for node in nodes if isinstance(node.value, ast.Name)}
+    bases = [node.value for node in nodes if isinstance(node, ast.Attribute)]
+    return {base.id for base in bases if isinstance(base, ast.Name)}
 
 
 def _names_of_module(name: str):

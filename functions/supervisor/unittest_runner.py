@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import sys
 
+from asked import Asked
+from pytest_fixtures import Endings
+from pytest_stand_in import Skipped
 from remote_program import UnusableTest
 
 
@@ -22,34 +25,33 @@ class TestCases:
     def __init__(self, kind: type, names):
         self.kind, self.items = kind, names
 
-    def run(self, count_questions) -> int:
+    def run(self, asked: Asked) -> int:
         """How many ran; raises what the first failing one raised."""
         if getattr(self.kind, "__unittest_skip__", False):
             return 0
         unittest = sys.modules["unittest"]
-        asked_before = count_questions()
+        began = asked.now()
         try:
-            self.kind.setUpClass()
-        except unittest.SkipTest:
-            return self._skip(asked_before, count_questions)
-        try:
-            return sum(self._run_test(unittest, name, count_questions) for name in self.items)
-        finally:
-            self.kind.tearDownClass()
-            self.kind.doClassCleanups()
+            asked.share(self.kind.setUpClass)
+        except (unittest.SkipTest, Skipped):
+            return _skip(asked, began)
+        endings = Endings()
+        endings.add(self.kind.doClassCleanups)
+        endings.add(self.kind.tearDownClass)
+        return endings.around(lambda: sum(self._run_test(unittest, name, asked) for name in self.items))
 
-    def _run_test(self, unittest, name: str, count_questions) -> int:
-        asked_before = count_questions()
+    def _run_test(self, unittest, name: str, asked: Asked) -> int:
+        began = asked.now()
         result = _make_result(unittest)
         self.kind(name)(result)
         if result.failure is not None:
             raise result.failure
-        return self._skip(asked_before, count_questions) if result.is_skipped else 1
+        return _skip(asked, began) if result.is_skipped else 1
 
-    def _skip(self, asked_before: int, count_questions) -> int:
-        if count_questions() > asked_before:
-            raise AssertionError("the test skips the rest of itself")
-        return 0
+
+def _skip(asked: Asked, began: int) -> int:
+    assert asked.may_skip(began), "the test skips the rest of itself"
+    return 0
 
 
 def _make_result(unittest):
@@ -60,7 +62,10 @@ def _make_result(unittest):
         is_skipped = False
 
         def addError(self, test, err):  # noqa: N802
-            self.failure = self.failure or err[1]
+            if isinstance(err[1], Skipped):
+                self.is_skipped = True
+            else:
+                self.failure = self.failure or err[1]
 
         addFailure = addError  # noqa: N815
 

@@ -1,16 +1,9 @@
-"""Test files of the kinds that data sets publish: each with what it needs to pass, and what must make it fail."""
+"""Test files of the kinds that data sets publish, which pytest runs and the worker must run, too.
 
-# A right `f` doubles, and is asked for 1, 2 and 3 only; each wrong one differs from it in one place.
-RIGHT = "def f(x): return 2 * x"
-WRONG = (
-    "def f(x): return 2",
-    "def f(x): return 2 * x if x != 2 else 5",
-    "def f(x): return 2 * x if x != 3 else 7",
-    "def f(x): raise ValueError(x)",
-)
+Each asks for f(1), f(2) and f(3).
+"""
 
-# Files that pytest runs and the worker must run, too. Each asks for f(1), f(2) and f(3).
-RUN = {
+FILES = {
     "functions": """
 def test_one(): assert f(1) == 2
 def test_two(): assert f(2) == 4 and f(3) == 6
@@ -299,91 +292,6 @@ class TestF:
     def test_all(self): self.seen = [f(1), f(2), f(3)]
     def teardown_method(self): assert self.seen == [2, 4, 6]
 """,
-    "unittest": """
-import unittest
-class F(unittest.TestCase):
-    def setUp(self): self.values = [1, 2, 3]
-    def test_all(self): self.assertEqual([f(x) for x in self.values], [2, 4, 6])
-    def test_close(self): self.assertAlmostEqual(f(1), 2.00000001)
-    def test_raises(self):
-        with self.assertRaises(ZeroDivisionError): f(2) / 0
-if __name__ == "__main__":
-    unittest.main()
-""",
-    "unittest, inherited and shared": """
-import unittest
-class Base:
-    def test_value(self): self.assertEqual(f(self.value), 2 * self.value)
-class One(Base, unittest.TestCase):
-    value = 1
-class Two(One):
-    value = 2
-class Three(One):
-    @classmethod
-    def setUpClass(cls): cls.value = 3
-""",
-    "unittest, set-up of the file, clean-ups": """
-import unittest
-state = []
-def setUpModule(): state.append(1)
-class F(unittest.TestCase):
-    def setUp(self):
-        self.addCleanup(state.append, 2)
-    def tearDown(self): self.assertEqual(state[0], 1)
-    def test_a(self): self.assertEqual((f(1), f(2)), (2, 4))
-class G(unittest.TestCase):
-    def test_b(self):
-        self.assertEqual(state, [1, 2])
-        self.assertEqual(f(3), 6)
-""",
-    "unittest, subtests": """
-import unittest
-class F(unittest.TestCase):
-    def test_all(self):
-        for value in (1, 2, 3):
-            with self.subTest(value=value):
-                self.assertEqual(f(value), 2 * value)
-""",
-    "unittest, skips and expected failures": """
-import unittest
-class F(unittest.TestCase):
-    def test_all(self): self.assertEqual([f(1), f(2), f(3)], [2, 4, 6])
-    @unittest.skip("no")
-    def test_a(self): self.fail()
-    @unittest.skipIf(True, "no")
-    def test_b(self): self.fail()
-    @unittest.expectedFailure
-    def test_c(self): self.assertEqual(1, 2)
-    def test_d(self): self.skipTest("no")
-    def test_e(self): raise unittest.SkipTest("no")
-@unittest.skip("no")
-class G(unittest.TestCase):
-    def test_a(self): self.fail()
-""",
-    "unittest, a success that was not expected": """
-import unittest
-class F(unittest.TestCase):
-    @unittest.expectedFailure
-    def test_all(self): self.assertNotEqual([f(1), f(2), f(3)], [2, 4, 6])
-    def test_other(self): self.assertEqual(f(1), 2)
-""",
-    "unittest, a tear-down that fails": """
-import unittest
-class F(unittest.TestCase):
-    def test_all(self): self.seen = [f(1), f(2), f(3)]
-    def tearDown(self): self.assertEqual(self.seen, [2, 4, 6])
-""",
-    "unittest, a clean-up that fails": """
-import unittest
-class F(unittest.TestCase):
-    def test_all(self):
-        self.addCleanup(lambda: self.assertEqual([f(1), f(2), f(3)], [2, 4, 6]))
-""",
-    "unittest, runTest": """
-import unittest
-class F(unittest.TestCase):
-    def runTest(self): self.assertEqual([f(1), f(2), f(3)], [2, 4, 6])
-""",
     "patches": """
 import math
 from unittest import mock
@@ -396,85 +304,34 @@ class TestF:
     @mock.patch("math.floor", return_value=3)
     def test_three(self, floor): assert f(math.floor(0)) == 6
 """,
-}
-
-# Files of which nobody could say a verdict here: refused, whatever the program.
-REFUSED = {
-    "coroutines": """
-async def test_all(): assert f(1) == 2
-def test_other(): assert f(1) == 2
+    "tests behind decorators": """
+import functools
+def noisy(function):
+    @functools.wraps(function)
+    def wrapper(*arguments, **named): return function(*arguments, **named)
+    return wrapper
+@functools.lru_cache
+def test_one(): assert f(1) == 2
+@noisy
+def test_two(): assert f(2) == 4
+@noisy
+@noisy
+def test_three(): assert f(3) == 6
 """,
-    "coroutines in a TestCase": """
-import unittest
-class F(unittest.TestCase):
-    async def test_all(self): self.assertEqual(f(1), 2)
-    def test_other(self): self.assertEqual(f(1), 2)
+    "what says of itself that it is a test": """
+def one(): assert f(1) == 2
+one.__test__ = True
+class Others:
+    __test__ = True
+    def test_two(self): assert f(2) == 4
+def test_three(): assert f(3) == 6
 """,
-    "coroutines of unittest": """
-import unittest
-class F(unittest.IsolatedAsyncioTestCase):
-    async def test_all(self): self.assertEqual(f(1), 2)
-""",
-    "tests that yield": """
-def test_all():
-    yield f(1)
-def test_other(): assert f(1) == 2
-""",
-    "no test": "def check(): assert f(1) == 2\n",
-    "only skipped tests": """
+    "a class that skips itself before anything is asked": """
 import pytest
-@pytest.mark.skip
-def test_all(): assert f(1) == 2
-""",
-    "an unknown fixture": "def test_all(capsys): assert f(1) == 2\n",
-    "an unknown fixture behind others": """
-import pytest
-@pytest.fixture
-def inner(tmp_path): return 1
-@pytest.fixture
-def outer(inner): return inner
-def test_a(): assert f(1) == 2
-def test_b(outer): assert f(1) == 2
-""",
-    "an expected failure of pytest's": """
-import pytest
-@pytest.mark.xfail
-def test_all(): assert f(1) == 2
-def test_other(): assert f(1) == 2
-""",
-    "uneven rows": """
-import pytest
-@pytest.mark.parametrize("a, b", [(1, 2), (1,)])
-def test_all(a, b): assert f(a) == b
-""",
-    "arguments that nobody takes": """
-import pytest
-@pytest.mark.parametrize("a, b", [(1, 2)])
-def test_all(a): assert f(a) == 2
-""",
-    "arguments of a TestCase": """
-import pytest, unittest
-class F(unittest.TestCase):
-    @pytest.mark.parametrize("a", [1])
-    def test_all(self, a=1): assert f(a) == 2
-""",
-    "a fixture in a TestCase": """
-import pytest, unittest
-class F(unittest.TestCase):
-    @pytest.fixture(autouse=True)
-    def prepare(self): self.value = 1
-    def test_all(self): assert f(self.value) == 2
-""",
-    "a fixture that needs itself": """
-import pytest
-@pytest.fixture
-def value(value): return value
-def test_all(value): assert f(value) == 2
-""",
-    "what pytest has and the worker has not": """
-import pytest
-def test_all():
-    with pytest.warns(UserWarning):
-        f(1)
+class TestA:
+    @classmethod
+    def setup_class(cls): pytest.skip("no")
+    def test_a(self): assert False
+def test_all(): assert [f(1), f(2), f(3)] == [2, 4, 6]
 """,
 }

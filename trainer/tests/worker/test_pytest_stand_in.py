@@ -9,29 +9,38 @@ from pathlib import Path
 
 import pytest
 
-from pytest_files import REFUSED, RIGHT, RUN, WRONG
+import pytest_files
+import refused_files
+import skipping_files
+import unittest_files
+from programs_of_files import RIGHT, WRONG
 
 SUPERVISOR = Path(__file__).parents[3] / "functions" / "supervisor"
 PROGRAMS = (RIGHT, *WRONG)
+RUN = {**pytest_files.FILES, **unittest_files.FILES}
 
 # Says of each file given what the stand-in says of it.
 DRIVER = """
 import sys
 sys.path.insert(0, sys.argv[1])
 import pytest_runner, pytest_stand_in
+from asked import Asked
 from remote_program import UnusableTest
 sys.modules["pytest"] = pytest_stand_in
 for path in sys.argv[2:]:
     namespace = {"__name__": "__test__"}
     asked = [0]
+    program, _, test = open(path).read().partition("\\n")
+    own = {}
+    exec(program, own)
+    def f(x, program=own["f"], asked=asked):
+        asked[0] += 1
+        return program(x)
+    namespace["f"] = f
     try:
-        exec(compile(open(path).read(), path, "exec"), namespace)
-        program = namespace["f"]
-        def f(x, program=program):
-            asked[0] += 1
-            return program(x)
-        namespace["f"] = f
-        pytest_runner.run_tests(namespace, lambda: asked[0])
+        pytest_stand_in.refuse_what_is_missing(test)
+        exec(compile(test, path, "exec"), namespace)
+        pytest_runner.run_tests(namespace, Asked(lambda: asked[0]))
         print("passed")
     except UnusableTest:
         print("refused")
@@ -92,5 +101,11 @@ def test_a_right_program_passes_and_each_wrong_one_fails(name: str, verdicts) ->
 
 
 def test_what_cannot_be_run_is_refused_whatever_the_program(tmp_path: Path) -> None:
-    said = ask_stand_in(write_files(tmp_path, REFUSED))
+    said = ask_stand_in(write_files(tmp_path, refused_files.FILES))
     assert {key: verdict for key, verdict in said.items() if verdict != "refused"} == {}
+
+
+@pytest.mark.parametrize("name", skipping_files.FILES)
+def test_a_skip_over_a_wrong_answer_fails(name: str, tmp_path: Path) -> None:
+    said = ask_stand_in(write_files(tmp_path, {name: skipping_files.FILES[name]}))
+    assert [*said.values()] == ["passed"] + ["failed"] * len(WRONG)
